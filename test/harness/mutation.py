@@ -6,11 +6,17 @@ from collections import Counter
 
 from .liar import SILENCE
 
-# Those that docs/answers.md takes for proof that the bytes were not taken are left out: a node is believed there.
 ERRORS = ((-32000, '504 Gateway Timeout'), (-32603, 'Internal error'), (-32601, 'Method not found'), (-32602, 'Invalid params'),
-          (1002, 'Verification Error'), (1010, 'Invalid Transaction'), (1012, 'Transaction is temporarily banned'),
-          (1013, 'Already Imported'), (1014, 'Priority is too low'),
-          (1016, 'Immediately Dropped'), (4003, 'State already discarded'))
+          (-32006, 'Too many subscriptions on the connection'), (-32007, 'Request is too big'),
+          (1001, 'Extrinsic has invalid format'), (1002, 'Verification Error'),
+          (1002, 'Verification Error: Runtime error: wasm trap: wasm `unreachable` instruction executed'),
+          (1010, 'Invalid Transaction'), (1010, 'Invalid Transaction: Custom error: 7'),
+          (1010, 'Invalid Transaction: Transaction call is not expected'),
+          (1010, 'Invalid Transaction: Transaction would exhaust the block limits'),
+          (1011, 'Unknown Transaction Validity'), (1012, 'Transaction is temporarily banned'), (1013, 'Already Imported'),
+          (1014, 'Priority is too low'), (1015, 'Cycle Detected'), (1016, 'Immediately Dropped'), (1018, 'Unactionable'),
+          (1019, 'No tags provided'), (1021, 'The pool is not accepting future transactions'),
+          (1040, 'Client error: Codec error: Not enough data to fill buffer'), (4003, 'State already discarded'))
 NUMBERS = (0, 1, 2 ** 31, 2 ** 32 - 1, 2 ** 63 - 1, 2 ** 64 - 1, 2 ** 64, -1)
 OTHERS = (None, True, 0, -1, 1.5, '', 'x', '0x', '0xzz', [], {}, [[]], {'a': None})
 

@@ -1,12 +1,12 @@
 /* Answers to submissions that are not the pool's own: each row of the product's table
- * (relay/core/tx/answer.h) as a gateway or a node in trouble gives it. The pool has taken the bytes
- * or not, unless the row proves that it has not. */
+ * (relay/core/tx/answer.h) as a gateway, a node in trouble or a lying one gives it. The pool has
+ * taken the bytes or not. */
 #include "relay/core/tx/answer.h"
 #include "sim.h"
 
 enum { CODE_OF_NOBODY = -7 };
 
-/* Rows that prove nothing come three times as often as others. */
+/* Refusals as invalid come a third as often as others: each of them costs a transaction. */
 static const struct answer *draw(struct world *w)
 {
     for (;;) {
@@ -14,7 +14,8 @@ static const struct answer *draw(struct world *w)
         while (answer_at(rows))
             rows++;
         const struct answer *a = answer_at(rng_below(&w->rng, rows));
-        if (a->from == ANSWER_OF_NODE && (a->proves == PROVES_NOTHING || chance(w, 33)))
+        bool invalid = a->means == REFUSAL_INVALID || a->means == REFUSAL_TRAPPED;
+        if (a->from == ANSWER_OF_NODE && (!invalid || chance(w, 33)))
             return a;
     }
 }
@@ -22,7 +23,7 @@ static const struct answer *draw(struct world *w)
 static void by_the_table(struct world *w, int node, uint32_t tx, struct node_answer *ret)
 {
     const struct answer *a = draw(w);
-    bool passed_on = a->proves != PROVES_NOT_TAKEN && chance(w, 50);
+    bool passed_on = chance(w, 50);
     if (passed_on)
         pool_submit(w, node, tx, ret);
     w->chain.txs[tx].reached = true;

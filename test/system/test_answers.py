@@ -1,12 +1,20 @@
-"""Errors that a gateway answers for bytes that it passed on (docs/answers.md): what is then stopped ends as the chain
-says."""
+"""Errors that are answered for bytes that were passed on (docs/answers.md): what is then stopped ends as the chain says,
+and so does what is refused as invalid."""
 import unittest
 
 from harness import proc
-from harness.cases import CaseTest, load_tests, on_submit, refusal  # noqa: F401
+from harness.cases import CaseTest, invalid, load_tests, on_submit, refusal  # noqa: F401
 
-TIMEOUT = {'error': {'code': -32000, 'message': '504 Gateway Timeout'}}
-INTERNAL = {'error': {'code': -32603, 'message': 'Internal error'}}
+
+def error(code, message):
+    return {'error': {'code': code, 'message': message}}
+
+
+TIMEOUT = error(-32000, '504 Gateway Timeout')
+INTERNAL = error(-32603, 'Internal error')
+# What a node answers for bytes that it takes to be invalid for good.
+INVALID = {'lookup': error(1011, 'Unknown Transaction Validity: CannotLookup'),
+           'call': invalid('Transaction call is not expected')}
 
 
 class Answers(CaseTest):
@@ -47,6 +55,25 @@ class Answers(CaseTest):
         proc.wait_for('a filler', lambda: len(world.attempts(0)) > 1)
         world.chain.rpc('author_submitExtrinsic', '0x' + raw.hex())
         self.assert_chain_decides(world, tx)
+
+    def test_refused_as_invalid_and_taken(self):
+        """F1 for refusals: the record waits for the chain, where the bytes win or the filler does."""
+        for name, answer in INVALID.items():
+            with self.subTest(name):
+                world, tx = self.passed_on(answer)
+                self.assert_chain_decides(world, tx)
+
+    def test_refused_as_invalid_and_not_taken(self):
+        world = self.world()
+        world.script(on_submit(INVALID['lookup'], nonce=0))
+        tx, behind = world.enqueue_many(['refused', 'behind it'])
+        outcome, error = world.wait_end(tx)
+        self.assertEqual(outcome, 'failed')
+        self.assertRegex(error, 'Unknown Transaction Validity')
+        self.assertEqual([h['filler'] for h in world.history(tx)], [False, True])
+        self.assertIsNotNone(world.pg.value('SELECT block_number FROM txrelay.finished_transactions WHERE id = %s', (tx,)))
+        world.settle()
+        self.assertEqual((world.end(behind)[0], world.row(behind)['nonce']), ('ok', 1))
 
     def test_a_filler_wins_the_race(self):
         """The node took nothing: the filler that is signed against the bytes gets in, and the record says so."""

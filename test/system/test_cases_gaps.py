@@ -60,7 +60,8 @@ class FamilyF(CaseTest):
         outcome, error = world.end(txs[25])
         self.assertEqual(outcome, 'failed')
         self.assertRegex(error, '(?i)call')
-        self.assertEqual([a[0] for a in fillers(world)], [25])
+        self.assertEqual(fillers(world), [])
+        self.assertEqual([h['filler'] for h in world.history(txs[25])], [False, True])
         self.assertEqual(world.next_nonce(), 50)
 
     def test_51_58_63_twenty_four_dropped(self):

@@ -68,8 +68,7 @@
     X(SILENCE_TRUSTED, "silence-trusted",                                                          \
       "a connection that is lost after the write proves the same")                                 \
     X(FULL_TRUSTED, "full-trusted", "a pool that drops the bytes at once proves the same")         \
-    X(PROOF_SPREADS, "proof-spreads",                                                              \
-      "a refusal of bytes proves that nothing became of earlier submissions")                      \
+    X(REFUSAL_BELIEVED, "refusal-believed", "a refusal as invalid proves the same")                \
     X(NONCE_FREED, "nonce-freed", "an error of a node or gateway frees the nonce")                 \
     X(RECORD_UNSENT, "record-unsent",                                                              \
       "a successor takes bytes without a status as never submitted")                               \

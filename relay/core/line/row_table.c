@@ -41,8 +41,8 @@ static const struct sm_move moves[] = {
      "no answer, banned, or the pool holds another extrinsic at its nonce"},
     {ROW_SUBMITTED, ROW_IN_BLOCK, "refused as stale: its nonce is used"},
     {ROW_SUBMITTED, ROW_RESIGN,
-     "bad proof, outbid, era ended, or invalid with bytes that may be in a pool"},
-    {ROW_SUBMITTED, ROW_FILL, "invalid, or stopped: no new bytes are signed for it"},
+     "bad proof, outbid, era ended, or invalid: a filler is to be signed instead"},
+    {ROW_SUBMITTED, ROW_FILL, "stopped, and its tip cannot rise; or invalid, and its era ended"},
     {ROW_SUBMITTED, ROW_ENDING, "a finalized block decides its nonce"},
 
     {ROW_POOLED, ROW_UNSURE, "dropped, no news, watch lost, another node or runtime"},

@@ -475,9 +475,9 @@ void manager__stop_now(struct manager *m, struct row *row);
 bool manager__try_stop(struct manager *m, struct row *row);
 /* A filler with a higher tip is signed against the row's own bytes; false: it may not pay more. */
 bool manager__try_replace(struct manager *m, struct row *row);
-/* A node refuses its call as invalid: a filler is signed against it, with the same tip if that may
- * not rise; false: there is no key to sign with, and it waits. */
-bool manager__try_give_up(struct manager *m, struct row *row);
+/* A node refuses it as invalid: a filler is signed against it, with the same tip if that may not
+ * rise. */
+void manager__give_up(struct manager *m, struct row *row, const char *why);
 
 /* ---- tip.c ---- */
 struct row_terms *manager__terms(struct row *row);

@@ -141,12 +141,10 @@ static void fill_pump(struct manager *m)
     fx->sign.block = m->final.processed;
     for (; row && fx->sign.count < m->config.batch_max; row = fillable(m, row->nonce + 1)) {
         bool stopped = row->reason == REASON_STOP;
-        bool told = row->reason == REASON_INVALID && row->note;
-        const char *reason = told ? row->note : row_reason_text(row->reason);
         fx->sign.rows[fx->sign.count++] = (struct manager_sign_row){
             .nonce = row->nonce,
             .id = row->id,
-            .reason = stopped ? row->stop->reason : reason,
+            .reason = stopped ? row->stop->reason : row_reason_text(row->reason),
             .outcome = stopped ? row->stop->outcome : "failed",
             .tip = m->account.tip_start < m->account.tip_cap ? m->account.tip_start
                                                              : m->account.tip_cap,

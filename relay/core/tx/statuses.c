@@ -98,8 +98,7 @@ void manager__watch_status(struct manager *m, const struct manager_event *ev)
         earlier_heard(m, row, ev->status.status);
         return;
     }
-    if (answer_of_watch(ev->status.status)->proves != PROVES_NOT_TAKEN)
-        row_went_out(row); /* whatever the submission was answered */
+    row_went_out(row); /* whatever the submission was answered */
     switch (ev->status.status) {
     case TX_FUTURE:
     case TX_READY:

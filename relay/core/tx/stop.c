@@ -9,9 +9,10 @@
  * eras end and a filler takes the nonce. Bytes without an era never die: such a row goes on as if
  * nothing had been said.
  *
- * What a node refuses as invalid is raced by a filler even if its tip may not rise: that pool
- * holds nothing to outbid. That it is invalid is on no record, so each leader finds it out with new
- * bytes: if leaders change more often than eras end, a row that waited would wait for ever. */
+ * What a node refuses as invalid is stopped in the same way: some pool may have it in spite of the
+ * answer. It is raced even if its tip may not rise, because the pool that was asked holds nothing
+ * to outbid. That it is invalid is on no record, so each leader finds it out by submitting the
+ * bytes again: if leaders change more often than eras end, a row that waited would never end. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -125,18 +126,8 @@ static void race(struct manager *m, struct row *row)
 bool manager__try_replace(struct manager *m, struct row *row)
 {
     PRE(row->stop && row->bytes);
-    if (!may_race(m, row) || !manager__try_raise_tip(m, row))
+    if (!may_race(m, row) || (!manager__try_raise_tip(m, row) && !row->stop->invalid))
         return false;
-    race(m, row);
-    return true;
-}
-
-bool manager__try_give_up(struct manager *m, struct row *row)
-{
-    PRE(row->stop && row->bytes);
-    if (!may_race(m, row))
-        return manager__try_stop(m, row);
-    manager__try_raise_tip(m, row);
     race(m, row);
     return true;
 }
@@ -163,4 +154,13 @@ bool manager__try_stop(struct manager *m, struct row *row)
     row->reason = REASON_STOP;
     line_move(&m->line, row, ROW_FILL);
     return true;
+}
+
+void manager__give_up(struct manager *m, struct row *row, const char *why)
+{
+    PRE(row->bytes && row->id && !row->filler && !m->config.keyless);
+    manager__stop(row, "failed", "%s", why);
+    row->stop->invalid = true;
+    bool stopped = manager__try_stop(m, row);
+    INVARIANT(stopped);
 }

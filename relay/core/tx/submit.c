@@ -136,37 +136,35 @@ static void pool_full(struct manager *m, struct row *row)
     again(m, row, true);
 }
 
-/* The transaction can end only when none of its bytes can still be included: while a pool may
- * hold some, a filler races them. A filler is signed again. */
+/* That a node refuses the bytes does not prove that no pool has them, so the transaction ends only
+ * when a final block uses its nonce or when its bytes are dead: a filler races them. A filler is
+ * signed again. Where nothing can be signed in their place, the same bytes are tried again. */
 static void invalid(struct manager *m, struct row *row, const char *text)
 {
-    PRE(row->state == ROW_SUBMITTED);
+    PRE(row->state == ROW_SUBMITTED && row->bytes);
+    unsigned long long nonce = row->nonce;
+    bool filler = row->id == 0 || row->filler;
     if (manager__presigned(row)) {
         manager__alert_once(m, ALERT_INVALID,
-                            "nonce %llu was signed elsewhere and is refused as invalid: %s",
-                            (unsigned long long)row->nonce, text);
+                            "nonce %llu was signed elsewhere and is refused as invalid: %s", nonce,
+                            text);
         manager__presigned_retry(m, row, REASON_INVALID);
         return;
     }
-    bool waits = manager__live(m, row);
-    bool filler = row->id == 0 || row->filler;
-    if (waits || filler)
-        manager__alert_once(m, ALERT_INVALID,
-                            "nonce %llu is refused as invalid and cannot be given up yet: %s",
-                            (unsigned long long)row->nonce, text);
-    if (waits && !filler) {
-        manager__stop(row, "failed", "%s", text);
-        if (manager__try_give_up(m, row))
-            return;
-    }
-    if (waits || filler) {
-        if (row->resign_after <= m->chain_tick.count)
-            row->resign_after = m->chain_tick.count + 1;
-        manager__resign(m, row, REASON_INVALID);
+    if (!filler && !m->config.keyless) {
+        manager__give_up(m, row, text);
         return;
     }
-    row->reason = REASON_INVALID;
-    line_move(&m->line, row, ROW_FILL);
+    manager__alert_once(m, ALERT_INVALID,
+                        "nonce %llu is refused as invalid and cannot be given up yet: %s", nonce,
+                        text);
+    if (!filler) {
+        again(m, row, true);
+        return;
+    }
+    if (row->resign_after <= m->chain_tick.count)
+        row->resign_after = m->chain_tick.count + 1;
+    manager__resign(m, row, REASON_INVALID);
 }
 
 /* A runtime that traps on these bytes always does; a node in trouble reports it once. */
@@ -302,11 +300,13 @@ struct row *manager__known(const struct manager *m, uint64_t nonce, const uint8_
     return row && !row->end && row_knows(row, hash, ret_current) ? row : NULL;
 }
 
-/* This submission put the bytes into no pool. What was submitted before may be in one all the same:
+/* Nothing was written to the socket. What was submitted before may be in a pool all the same:
  * was_out is never taken back. */
-static bool not_taken(const struct answer *a)
+static bool unwritten(const struct answer *a)
 {
-    return a->proves == PROVES_NOT_TAKEN || (PLANTED(ERROR_TRUSTED) && a->means == REFUSAL_BUSY) ||
+    bool invalid = a->means == REFUSAL_INVALID || a->means == REFUSAL_TRAPPED;
+    return a->means == REFUSAL_GATE || (PLANTED(REFUSAL_BELIEVED) && invalid) ||
+           (PLANTED(ERROR_TRUSTED) && a->means == REFUSAL_BUSY) ||
            (PLANTED(SILENCE_TRUSTED) && a->means == REFUSAL_TRANSPORT) ||
            (PLANTED(FULL_TRUSTED) && a->means == REFUSAL_POOL_FULL);
 }
@@ -327,10 +327,8 @@ void manager__reply(struct manager *m, const struct manager_event *ev)
         return; /* it ended meanwhile, or belongs to what was forgotten */
     const char *text = ev->reply.text ? ev->reply.text : "";
     const struct answer *a = answer_of(ev->reply.code, ev->reply.rpc_code, text);
-    if (!not_taken(a))
+    if (!unwritten(a))
         row_went_out(row);
-    else if (PLANTED(PROOF_SPREADS))
-        row->was_out = false;
     if (a->means == REFUSAL_NONE)
         accepted(m, row);
     else

@@ -165,7 +165,7 @@ static void version_stops(void **state)
     outbox(s, 2);
     admitted(s);
     accept(s, 5);
-    refuse(s, 6, 1018, "Unactionable");
+    refuse_code(s, 6, ERR_NOT_LEADER);
     version(s, 7); /* it was 6 when the two were admitted */
     expect_alert(s, "transaction_version is 7");
     expect_pause(s, MANAGER_SUSPENSION_TRANSACTION_VERSION, "accepted for 6");

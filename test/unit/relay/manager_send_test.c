@@ -378,8 +378,31 @@ static void future(void **state)
     script_free(s);
 }
 
-/* Invalid, in both shapes: the transaction ends as failed with the node's text; a filler takes
- * its nonce and the later ones follow it. */
+/* A filler is to be signed at nonce 5 in the place of transaction 1, which a node refused. */
+static const struct manager_effect *expect_race(struct script *s, const char *why)
+{
+    const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
+    assert_int_equal(fx->sign.count, 1);
+    assert_int_equal(fx->sign.rows[0].nonce, 5);
+    assert_int_equal(fx->sign.rows[0].id, 1);
+    assert_true(fx->sign.rows[0].filler);
+    assert_string_equal(fx->sign.rows[0].outcome, "failed");
+    assert_string_equal(fx->sign.rows[0].error, why);
+    none(s, MANAGER_FX_FILL);
+    return fx;
+}
+
+static void race(struct script *s, const char *why)
+{
+    const struct manager_effect *fx = expect_race(s, why);
+    s->taken[fx - s->fx] = false;
+    resigned(s);
+    expect_submit(s, 5);
+}
+
+/* Invalid, in both shapes. A node that answers so may have taken the bytes all the same, so the
+ * transaction does not end yet: a filler races it, and the later nonces follow. The filler is in a
+ * final block: the transaction ends as failed with the node's text. */
 static void invalid(void **state)
 {
     (void)state;
@@ -389,21 +412,33 @@ static void invalid(void **state)
         struct script *s = admitted_rows(2);
         accept(s, 6);
         refuse(s, 5, 1010, shapes[i]);
-        const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
-        assert_int_equal(fx->sign.count, 1);
-        assert_int_equal(fx->sign.rows[0].nonce, 5);
-        assert_int_equal(fx->sign.rows[0].id, 1);
-        assert_string_equal(fx->sign.rows[0].outcome, "failed");
-        assert_string_equal(fx->sign.rows[0].reason, shapes[i]);
-        s->taken[fx - s->fx] = false;
-        filled(s);
-        expect_submit(s, 5);
+        none(s, MANAGER_FX_ALERT);
+        race(s, shapes[i]);
         accept(s, 5);
+        quiet(s);
         finalized_ours(s, 5);
-        fx = expect(s, MANAGER_FX_STORE_FINISH);
-        assert_int_equal(fx->ends.rows[0].id, 0);
+        const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
+        assert_int_equal(fx->ends.rows[0].id, 1);
+        assert_true(fx->ends.rows[0].has_block);
+        assert_string_equal(fx->ends.rows[0].outcome, "failed");
+        assert_string_equal(fx->ends.rows[0].error, shapes[i]);
         script_free(s);
     }
+}
+
+/* Transactions are admitted and submitted above one that is refused. */
+static void invalid_holds_nobody_up(void **state)
+{
+    (void)state;
+    struct script *s = admitted_rows(1);
+    refuse(s, 5, 1011, "Unknown Transaction Validity: CannotLookup");
+    race(s, "Unknown Transaction Validity: CannotLookup");
+    accept(s, 5);
+    outbox(s, 2);
+    admitted(s);
+    expect_submit(s, 6);
+    expect_submit(s, 7);
+    script_free(s);
 }
 
 /* A filler that could not be signed is asked for again, with what it was for. */
@@ -412,62 +447,78 @@ static void filler_not_signed(void **state)
     (void)state;
     struct script *s = admitted_rows(1);
     refuse(s, 5, 1010, "Invalid Transaction: Custom error: 7");
-    expect(s, MANAGER_FX_FILL);
-    write_failed(s, MANAGER_FX_FILL, ERR_NET);
+    expect_race(s, "Invalid Transaction: Custom error: 7");
+    write_failed(s, MANAGER_FX_RESIGN, ERR_NET);
     quiet(s);
     best(s);
-    const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
-    assert_int_equal(fx->sign.rows[0].nonce, 5);
-    assert_string_equal(fx->sign.rows[0].outcome, "failed");
-    assert_string_equal(fx->sign.rows[0].reason, "Invalid Transaction: Custom error: 7");
+    expect_race(s, "Invalid Transaction: Custom error: 7");
     script_free(s);
 }
 
-/* Nonce 5 may have reached a pool; it is on the wire again. */
-static void out_and_back(struct script *s)
-{
-    refuse_code(s, 5, ERR_TIMEOUT);
-    probe(s, 5, 0);
-    best(s);
-    probe(s, 5, 0);
-    expect_submit(s, 5);
-}
-
-/* Invalid, but some pool had these bytes, and they could still be included: nothing ends, and a
- * filler races them. Its tip need not be higher (the policy allows none here), because the node
- * that refuses the call has none of its bytes. So it ends within a few blocks: a relay that led for
- * less than an era would never see the end of one (seed 19579 of the simulator). */
-static void invalid_but_out(void **state)
+/* The answer comes when every block that could hold the bytes is final: they are dead, so the
+ * transaction ends with the filler's signature. */
+static void invalid_after_its_era(void **state)
 {
     (void)state;
-    struct script *s = admitted_rows(1);
-    out_and_back(s);
+    struct script *s = leading(5);
+    s->era = 8;
+    outbox(s, 1);
+    admitted(s);
+    expect_submit(s, 5);
+    for (unsigned i = 0; i < 8; i++)
+        finalized(s, 5, 0, NULL);
     refuse(s, 5, 1010, "Invalid Transaction: Custom error: 7");
-    expect_alert(s, "cannot be given up yet");
-    const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
-    assert_true(fx->sign.rows[0].filler);
-    assert_true(fx->sign.rows[0].tip == 0);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
+    assert_int_equal(fx->sign.rows[0].id, 1);
     assert_string_equal(fx->sign.rows[0].outcome, "failed");
-    assert_non_null(strstr(fx->sign.rows[0].error, "Custom error: 7"));
+    assert_string_equal(fx->sign.rows[0].reason, "Invalid Transaction: Custom error: 7");
     s->taken[fx - s->fx] = false;
-    resigned(s);
+    filled(s);
     expect_submit(s, 5);
     accept(s, 5);
     finalized_ours(s, 5);
-    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].outcome, "failed");
+    assert_int_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].id, 0);
     script_free(s);
 }
 
-/* ... and if they are included after all, the record says so. */
+/* The policy allows no higher tip. The filler need not pay more, because the node that refuses the
+ * call has none of its bytes. So it ends within a few blocks: a relay that led for less than an era
+ * would never see the end of one (seed 19579 of the simulator). */
+static void invalid_without_tip(void **state)
+{
+    (void)state;
+    struct script *s = admitted_rows(1);
+    refuse(s, 5, 1010, "Invalid Transaction: Custom error: 7");
+    assert_true(expect_race(s, "Invalid Transaction: Custom error: 7")->sign.rows[0].tip == 0);
+    script_free(s);
+}
+
+/* ... nor if a node says later that it had the bytes and dropped them. */
+static void invalid_and_dropped(void **state)
+{
+    (void)state;
+    struct script *s = admitted_rows(1);
+    refuse(s, 5, 1010, "Invalid Transaction: Custom error: 7");
+    expect_race(s, "Invalid Transaction: Custom error: 7");
+    write_failed(s, MANAGER_FX_RESIGN, ERR_NET);
+    status(s, 5, TX_DROPPED, NULL);
+    probe(s, 5, 0);
+    best(s);
+    if (!count_of(s, MANAGER_FX_RESIGN))
+        probe(s, 5, 0);
+    expect_race(s, "Invalid Transaction: Custom error: 7");
+    script_free(s);
+}
+
+/* If the bytes are included after all, the record says so. */
 static void invalid_but_included(void **state)
 {
     (void)state;
     struct script *s = admitted_rows(1);
-    out_and_back(s);
     refuse(s, 5, 1010, "Invalid Transaction: Custom error: 7");
-    resigned(s);
-    expect_submit(s, 5);
-    refuse(s, 5, 1014, "Priority is too low: (100 vs 100)"); /* of another node, which has them */
+    race(s, "Invalid Transaction: Custom error: 7");
+    refuse(s, 5, 1014,
+           "Priority is too low: (100 vs 100)"); /* the pool has them, as it turns out */
     finalized(s, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
     assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].outcome, "ok");
     script_free(s);
@@ -479,13 +530,35 @@ static void invalid_filler(void **state)
     (void)state;
     struct script *s = admitted_rows(1);
     refuse(s, 5, 1010, "Invalid Transaction: Custom error: 7");
-    filled(s);
+    race(s, "Invalid Transaction: Custom error: 7");
     refuse(s, 5, 1010, "Invalid Transaction: Custom error: 7");
     expect_alert(s, "cannot be given up yet");
-    none(s, MANAGER_FX_FILL);
+    none(s, MANAGER_FX_RESIGN);
     best(s);
+    expect_race(s, "Invalid Transaction: Custom error: 7");
+    script_free(s);
+}
+
+/* The key is gone from the configuration, so no filler can be signed: the same bytes are submitted
+ * again, once a block, until a block or their era decides. */
+static void invalid_without_key(void **state)
+{
+    (void)state;
+    struct script *s = script_new(&(struct manager_config){.window_max = 16, .keyless = true});
+    struct tx_pending row = loaded_row(s, 5, "broadcast");
+    load(s, &row, 1, 6);
+    chain_up(s);
+    finals(s, s->follow, 5);
+    probe(s, 5, 0);
+    expect_submit(s, 5);
+    refuse(s, 5, 1010, "Invalid Transaction: Custom error: 7");
+    expect_alert(s, "cannot be given up yet");
+    none(s, MANAGER_FX_RESIGN);
     none(s, MANAGER_FX_FILL);
-    expect(s, MANAGER_FX_RESIGN);
+    none(s, MANAGER_FX_SUBMIT);
+    stored(s, MANAGER_FX_STORE_STATES);
+    best(s);
+    expect_submit(s, 5);
     script_free(s);
 }
 
@@ -678,9 +751,13 @@ int main(void)
         cmocka_unit_test(future),
         cmocka_unit_test(invalid),
         cmocka_unit_test(filler_not_signed),
-        cmocka_unit_test(invalid_but_out),
+        cmocka_unit_test(invalid_holds_nobody_up),
+        cmocka_unit_test(invalid_after_its_era),
+        cmocka_unit_test(invalid_without_tip),
+        cmocka_unit_test(invalid_and_dropped),
         cmocka_unit_test(invalid_but_included),
         cmocka_unit_test(invalid_filler),
+        cmocka_unit_test(invalid_without_key),
         cmocka_unit_test(transport),
         cmocka_unit_test(transport_after_accept),
         cmocka_unit_test(stalled_chain),

@@ -58,13 +58,17 @@ static void a_poll_after_each_load(void **state)
     script_free(s);
 }
 
-/* No pool ever had it: the filler comes at once, and is sent in its place. */
+/* It never left: the filler comes at once, and is sent in its place. */
 static void unsent(void **state)
 {
     (void)state;
     struct script *s = one_sent();
-    refuse(s, 5, 1018, "Unactionable");
+    refuse_code(s, 5, ERR_NOT_LEADER);
     stop(s, 5, 1, "expired");
+    expect_fill(s, 5, "expired", "so it was said");
+    write_failed(s, MANAGER_FX_FILL, ERR_NET); /* it could not be signed */
+    none(s, MANAGER_FX_FILL);
+    best(s);
     expect_fill(s, 5, "expired", "so it was said");
     filled(s);
     expect_submit(s, 5);
@@ -76,16 +80,25 @@ static void unsent(void **state)
     script_free(s);
 }
 
-/* On the wire when it is said: the answer decides which of the two ways it goes. */
+/* On the wire when it is said: whether it was written decides which of the two ways it goes. */
 static void on_the_wire(void **state)
 {
     (void)state;
-    struct script *s = one_sent();
-    stop(s, 5, 1, "cancelled");
-    none(s, MANAGER_FX_FILL);
-    refuse(s, 5, 1018, "Unactionable");
-    expect_fill(s, 5, "cancelled", "so it was said");
-    script_free(s);
+    for (unsigned written = 0; written < 2; written++) {
+        struct script *s = one_sent();
+        stop(s, 5, 1, "cancelled");
+        none(s, MANAGER_FX_FILL);
+        if (written)
+            refuse(s, 5, 1018, "Unactionable");
+        else
+            refuse_code(s, 5, ERR_NOT_LEADER);
+        feed(s, (struct manager_event){.type = MANAGER_EV_GATE_OPEN});
+        if (written)
+            none(s, MANAGER_FX_FILL);
+        else
+            expect_fill(s, 5, "cancelled", "so it was said");
+        script_free(s);
+    }
 }
 
 /* A pool holds it: nothing is done, and what the chain says is the record. */
@@ -193,7 +206,7 @@ static void while_it_is_signed(void **state)
 {
     (void)state;
     struct script *s = one_sent();
-    refuse(s, 5, 1018, "Unactionable");
+    refuse_code(s, 5, ERR_NOT_LEADER);
     runtime(s, SPEC + 1);
     expect(s, MANAGER_FX_RESIGN);
     stop(s, 5, 1, "cancelled");
@@ -210,6 +223,7 @@ static void while_it_is_signed(void **state)
     feed(s, (struct manager_event){
                 .type = MANAGER_EV_STORED,
                 .stored = {.write = MANAGER_FX_RESIGN, .attempts = {.rows = &row, .count = 1}}});
+    feed(s, (struct manager_event){.type = MANAGER_EV_GATE_OPEN});
     none(s, MANAGER_FX_SUBMIT);
     expect_fill(s, 5, "cancelled", "so it was said");
     script_free(s);
@@ -239,7 +253,7 @@ static void another_row(void **state)
 {
     (void)state;
     struct script *s = one_sent();
-    refuse(s, 5, 1018, "Unactionable");
+    refuse_code(s, 5, ERR_NOT_LEADER);
     stop(s, 5, 2, "expired");
     none(s, MANAGER_FX_FILL);
     stop(s, 4, 1, "expired");
@@ -292,14 +306,14 @@ static void guard_at_admission(void **state)
     script_free(s);
 }
 
-/* The runtime changes before any pool had it: a filler at once; the one behind it is signed
- * again. */
+/* The runtime changes before it was written to a socket: a filler at once; the one behind it is
+ * signed again. */
 static void guard_before_it_was_sent(void **state)
 {
     (void)state;
     struct script *s = one_guarded(SPEC);
     admitted(s);
-    refuse(s, 5, 1018, "Unactionable");
+    refuse_code(s, 5, ERR_NOT_LEADER);
     runtime(s, SPEC + 1);
     expect_fill(s, 5, "failed", "901");
     none(s, MANAGER_FX_STORE_REJECT);

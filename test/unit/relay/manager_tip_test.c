@@ -494,16 +494,17 @@ static void skipped(void **state)
     refuse(s, 6, 1018, "Unactionable");
     for (unsigned i = 0; i < 6; i++) { /* the first block finds it at the head */
         best(s);
-        none(s, MANAGER_FX_FILL);
+        none(s, MANAGER_FX_RESIGN);
         expect_submit(s, 5);
         refuse(s, 5, 1018, "Unactionable");
     }
     best(s);
-    const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
     assert_int_equal(fx->sign.rows[0].nonce, 5);
+    assert_true(fx->sign.rows[0].filler);
     assert_string_equal(fx->sign.rows[0].outcome, "failed");
-    assert_non_null(strstr(fx->sign.rows[0].reason, "skipped"));
-    assert_non_null(strstr(fx->sign.rows[0].reason, "Unactionable"));
+    assert_non_null(strstr(fx->sign.rows[0].error, "skipped"));
+    assert_non_null(strstr(fx->sign.rows[0].error, "Unactionable"));
     script_free(s);
 }
 

@@ -77,6 +77,7 @@ struct row_end {
 /* Why a row gets no new bytes, and how it ends once the old ones can no longer be included. */
 struct row_stop {
     const char *outcome; /* static */
+    bool invalid; /* a node refused it as invalid: that pool has nothing that a tip must outbid */
     char reason[200];
 };
 
@@ -226,7 +227,7 @@ static inline bool row_era_over(const struct row *row, uint64_t height)
     return row->era_death >= 0 && height >= (uint64_t)row->era_death;
 }
 bool row_knows(const struct row *row, const uint8_t hash[32], bool *ret_current);
-/* A node accepted the current bytes, or may have: they can be included until their era ends. */
+/* The current bytes were written to a socket: they can be included until their era ends. */
 void row_went_out(struct row *row);
 const char *row_status_name(uint8_t status);
 const char *row_reason_text(uint8_t reason);
