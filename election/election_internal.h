@@ -9,14 +9,19 @@
 #include "election/election.h"
 #include "store/lead.h"
 
+enum request_kind { REQUEST_LOCK, REQUEST_CLAIM, REQUEST_EVICT, REQUEST_RELEASE, REQUEST_COUNT };
+
 struct candidate {
     struct election *e;
     int index;
     int32_t store_account;
     int64_t lock_key;
     char *label;
-    uint64_t bid_at;       /* when the present bid began */
-    int said_code;         /* last error that was logged */
+    uint64_t bid_at; /* when the present bid began */
+    struct {
+        int code;          /* of the last answer; 0: none failed */
+        uint64_t again_ms; /* when to log the same again */
+    } said[REQUEST_COUNT];
     uint64_t lock_told_ms; /* when to log again that another session has the lock */
     struct election_stats stats;
 };

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "election_internal.h"
 
-enum { LOCK_TOLD_MS = 10000 };
+enum { LOCK_TOLD_MS = 10000, FAILED_TOLD_MS = 60000 };
 
 /* A request of one account. Each has memory of its own: an answer may start the account's next
  * request before it is freed, and the texts that the elector reads lie in it. */
@@ -75,13 +75,19 @@ static void asked_free(struct asked *q)
     election__answered(e);
 }
 
-/* Logs an error once, until it changes or ends. */
-static bool failed(struct candidate *c, const struct err *err, const char *what)
+/* Logs an error once, until it changes or ends, and once a minute while it lasts. Requests of one
+ * kind may fail for good while the others succeed. */
+static bool failed(struct candidate *c, const struct err *err, enum request_kind kind)
 {
-    if (err->code && err->code != c->said_code && err->code != ERR_CANCELED)
+    static const char *const names[REQUEST_COUNT] = {"lock", "claim", "evict", "release"};
+    uint64_t now = election__now(c->e);
+    if (err->code && err->code != ERR_CANCELED &&
+        (err->code != c->said[kind].code || now >= c->said[kind].again_ms)) {
         log_warn("election.request_failed", "account=%s request=%s code=%s text=\"%s\"", c->label,
-                 what, err_name(err->code), err->text);
-    c->said_code = err->code;
+                 names[kind], err_name(err->code), err->text);
+        c->said[kind].again_ms = now + FAILED_TOLD_MS;
+    }
+    c->said[kind].code = err->code;
     return err->code != 0;
 }
 
@@ -89,7 +95,7 @@ static void on_lock(struct store_req *req)
 {
     struct asked *q = asked_of(req);
     struct elector_event ev = {.type = ELECTOR_EV_LOCK_REPLY, .account = q->c->index};
-    ev.failed = failed(q->c, &req->err, "lock");
+    ev.failed = failed(q->c, &req->err, REQUEST_LOCK);
     ev.lock.got = !ev.failed && q->u.lock.got;
     if (ev.lock.got)
         FAILPOINT("after_lock");
@@ -109,7 +115,7 @@ static void on_claim(struct store_req *req)
     struct election *e = q->c->e;
     const struct store_claim *r = &q->u.claim;
     struct elector_event ev = {.type = ELECTOR_EV_CLAIM_REPLY, .account = q->c->index};
-    ev.failed = failed(q->c, &req->err, "claim");
+    ev.failed = failed(q->c, &req->err, REQUEST_CLAIM);
     if (!ev.failed) {
         ev.claim.granted = r->granted;
         ev.claim.epoch = r->epoch;
@@ -128,7 +134,7 @@ static void on_evict(struct store_req *req)
     struct candidate *c = q->c;
     const struct store_evict *r = &q->u.evict;
     struct elector_event ev = {.type = ELECTOR_EV_EVICT_REPLY, .account = c->index};
-    ev.failed = failed(c, &req->err, "evict");
+    ev.failed = failed(c, &req->err, REQUEST_EVICT);
     if (!ev.failed) {
         ev.evict.terminated = r->terminated;
         ev.evict.holder = r->current_holder;
@@ -164,7 +170,7 @@ static void on_release(struct store_req *req)
 {
     struct asked *q = asked_of(req);
     struct elector_event ev = {.type = ELECTOR_EV_RELEASE_REPLY, .account = q->c->index};
-    ev.failed = failed(q->c, &req->err, "release");
+    ev.failed = failed(q->c, &req->err, REQUEST_RELEASE);
     election__feed(q->c->e, &ev);
     asked_free(q);
 }

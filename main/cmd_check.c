@@ -148,6 +148,16 @@ static void on_schema(void *arg, const struct conn_result *r)
         wrong("schema", err.text);
 }
 
+static void on_asked(void *arg, const struct conn_result *r)
+{
+    (void)arg;
+    if (!truth(r, 0))
+        caution(NULL, "timeline",
+                "the server keeps pg_walfile_name and pg_current_wal_lsn for itself: each of its "
+                "restarts counts as a failover that may have lost commits "
+                "(leadership.lost_commits)");
+}
+
 static void check_database(const struct config_file *f)
 {
     struct err err = {0};
@@ -162,10 +172,14 @@ static void check_database(const struct config_file *f)
             wrong("database", err.text);
         return;
     }
-    if (!cli_query(f->database.url, schema_check_sql(), 0, NULL, on_schema, NULL, &err))
-        return;
-    schema_check_failed(&err);
-    wrong(err.code == ERR_DB_DENIED ? "rights" : "schema", err.text);
+    int known = bad;
+    if (cli_query(f->database.url, schema_check_sql(), 0, NULL, on_schema, NULL, &err)) {
+        schema_check_failed(&err);
+        wrong(err.code == ERR_DB_DENIED ? "rights" : "schema", err.text);
+    } else if (bad == known && cli_query(f->database.url, cli_sql("check_asks.sql"), 0, NULL,
+                                         on_asked, NULL, &err)) {
+        wrong("database", err.text);
+    }
 }
 
 /* ---- chain ---- */

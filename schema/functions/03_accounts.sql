@@ -167,7 +167,7 @@ BEGIN
     IF NOT FOUND THEN
         BEGIN
             -- With the timeline: the first claim may be among the commits that a failover loses.
-            INSERT INTO leadership (kind, lock_key, timeline) VALUES ('account', p_lock_key, timeline())
+            INSERT INTO leadership (kind, lock_key, timeline) VALUES ('account', p_lock_key, (timelines())[1])
                 ON CONFLICT DO NOTHING RETURNING subject INTO v_subject;
             IF FOUND THEN
                 INSERT INTO accounts (account, alias, account_id, scheme, genesis, address, watch_only, era_longest,

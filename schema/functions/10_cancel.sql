@@ -66,7 +66,7 @@ BEGIN
             (SELECT s.account, true FROM outbox_presigned s WHERE s.id = p_id ORDER BY s.id LIMIT 1)) w
         CROSS JOIN LATERAL (SELECT x.reconcile_from, l.timeline FROM accounts x JOIN leadership l ON l.subject = x.account
             WHERE x.account = w.account OFFSET 0) a
-        WHERE a.reconcile_from IS NOT NULL OR a.timeline <> timeline();
+        WHERE a.reconcile_from IS NOT NULL OR NOT a.timeline = ANY (timelines());
     IF v_signed THEN
         PERFORM bad_argument('cancel', 'id', format('is %s, which was signed elsewhere, and which commits that a failover lost '
             'may have sent', p_id), 'Ask again when blocked_accounts does not name its account any more.');

@@ -19,6 +19,34 @@ LANGUAGE sql AS $$
         pg_catalog.pg_current_wal_lsn()), 8))::pg_catalog.bit(32))
 $$;
 
+-- Stands for the timeline where the server keeps the WAL functions for itself, as some managed ones do:
+-- when it started, as a number below -1. A failover changes it, and so does every restart: then commits
+-- may be lost, as far as anybody can tell.
+CREATE OR REPLACE FUNCTION txrelay.start_sign() RETURNS int
+LANGUAGE sql STABLE AS $$
+    SELECT pg_catalog.int4(-2 OPERATOR(pg_catalog.-) pg_catalog.int8(pg_catalog.floor(EXTRACT(epoch FROM
+        pg_catalog.pg_postmaster_start_time()) OPERATOR(pg_catalog.*) 1000)) OPERATOR(pg_catalog.%) 2147483646)
+$$;
+
+-- What leadership.timeline may be for a claim that was made on this server, as it is now. A new claim
+-- gets the first one. The fence of a write compares without this function, at less cost.
+CREATE OR REPLACE FUNCTION txrelay.timelines() RETURNS int[]
+LANGUAGE plpgsql AS $$ -- without a search_path, as subject_fence
+BEGIN
+    RETURN ARRAY[txrelay.timeline(), txrelay.start_sign()];
+EXCEPTION WHEN feature_not_supported OR insufficient_privilege OR undefined_function THEN
+    RETURN ARRAY[txrelay.start_sign()];
+END
+$$;
+
+-- False where claims are compared by the start of the server.
+CREATE OR REPLACE FUNCTION txrelay.timeline_known() RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RETURN cardinality(timelines()) = 2;
+END
+$$;
+
 -- Names a subject in messages.
 CREATE OR REPLACE FUNCTION txrelay.subject_name(l txrelay.leadership) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -33,6 +61,16 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = 'TR010',
         MESSAGE = format('no such account or other subject: number %s', coalesce(p_subject::text, 'NULL')),
         HINT = 'relay_register returns the number of an account.';
+END
+$$;
+
+CREATE OR REPLACE FUNCTION txrelay.subject_elsewhere(l txrelay.leadership, p_epoch bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = 'TR001',
+        MESSAGE = format('stale epoch %s for %s: it was claimed on timeline %s of the database, and this is timeline %s', p_epoch,
+            subject_name(l), l.timeline, (timelines())[1]),
+        HINT = 'A failover came between, and may have lost commits. Claim again, and reconcile.';
 END
 $$;
 
@@ -69,11 +107,12 @@ BEGIN
             MESSAGE = format('stale epoch %s for %s: it is at epoch %s, held by %s', coalesce(p_epoch::text, 'NULL'),
                              txrelay.subject_name(l), l.epoch, coalesce(l.holder, 'nobody')),
             HINT = 'Another relay leads, or the claim was released. Stop all work for it.';
+    ELSIF l.timeline <= 0 THEN -- no CASE: Postgres checks the right to all that an expression may call
+        IF l.timeline <> txrelay.start_sign() THEN
+            PERFORM txrelay.subject_elsewhere(l, p_epoch);
+        END IF;
     ELSIF l.timeline <> txrelay.timeline() THEN
-        RAISE EXCEPTION USING ERRCODE = 'TR001',
-            MESSAGE = format('stale epoch %s for %s: it was claimed on timeline %s of the database, and this is '
-                             'timeline %s', p_epoch, txrelay.subject_name(l), l.timeline, txrelay.timeline()),
-            HINT = 'A failover came between, and may have lost commits. Claim again, and reconcile.';
+        PERFORM txrelay.subject_elsewhere(l, p_epoch);
     END IF;
 END
 $$;
@@ -204,7 +243,7 @@ BEGIN
             FROM claim_times(l) c;
         UPDATE leadership t SET holder = p_holder, holder_address = p_address,
             lock_held = p_have_lock, lock_pid = CASE WHEN p_have_lock THEN pg_backend_pid() END,
-            epoch = t.epoch + 1, heartbeat = p_now, timeline = timeline(),
+            epoch = t.epoch + 1, heartbeat = p_now, timeline = (timelines())[1],
             seen_block = greatest(t.seen_block, v_seen), leased = false,
             expiry_1 = p_now + p_expiry_1_ms * interval '1 ms', expiry_2 = p_now + p_expiry_2_ms * interval '1 ms'
         WHERE t.subject = p_subject AND (t.holder, t.epoch, t.leased) IS NOT DISTINCT FROM (l.holder, l.epoch, l.leased)
@@ -261,7 +300,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
-    v_timeline int := timeline();
+    v_timelines int[] := timelines();
     v_lease relay_leases;
     v_named int[];
     v_turns int[];
@@ -277,7 +316,7 @@ BEGIN
     SELECT * INTO v_lease FROM relay_leases r WHERE r.holder = p_holder FOR NO KEY UPDATE;
     IF p_fingerprint <> '' THEN
         v_fingerprint := (SELECT format('%s/%s', count(*), sum(hashint8extended(t.epoch, t.subject))) FROM leadership t
-            WHERE t.holder = p_holder AND t.leased AND t.timeline = v_timeline);
+            WHERE t.holder = p_holder AND t.leased AND t.timeline = ANY (v_timelines));
     END IF;
     INSERT INTO relay_leases AS r (holder, heartbeat, expiry_1, expiry_2, seen_block)
         VALUES (p_holder, p_now, p_now + p_expiry_1_ms * interval '1 ms', p_now + p_expiry_2_ms * interval '1 ms', p_block)
@@ -289,7 +328,7 @@ BEGIN
     END IF;
     -- Arrays, and an IN that is no join (IS TRUE): both are hashed. Joins would be planned for a
     -- few rows.
-    v_named := ARRAY(SELECT t.subject FROM leadership t WHERE t.holder = p_holder AND t.timeline = v_timeline
+    v_named := ARRAY(SELECT t.subject FROM leadership t WHERE t.holder = p_holder AND t.timeline = ANY (v_timelines)
         AND ((t.subject, t.epoch) IN (SELECT b.subject, b.epoch FROM unnest(p_subjects, p_epochs) b (subject, epoch))) IS TRUE);
     v_turns := ARRAY(SELECT t.subject FROM leadership t
         WHERE t.holder = p_holder AND t.leased <> (t.subject = ANY (v_named)));
@@ -306,7 +345,7 @@ BEGIN
             WHERE t.subject = ANY (v_turns) AND t.holder = p_holder AND t.leased <> (t.subject = ANY (v_named));
     END IF;
     SELECT array_agg(t.subject ORDER BY t.subject), format('%s/%s', count(*), sum(hashint8extended(t.epoch, t.subject))) INTO v_mine, v_fingerprint
-        FROM leadership t WHERE t.holder = p_holder AND t.leased AND t.timeline = v_timeline AND t.subject = ANY (v_named);
+        FROM leadership t WHERE t.holder = p_holder AND t.leased AND t.timeline = ANY (v_timelines) AND t.subject = ANY (v_named);
     DELETE FROM relay_leases r USING (SELECT o.holder FROM relay_leases o WHERE o.expiry_2 <= p_now AND o.holder <> p_holder
             AND NOT EXISTS (SELECT FROM leadership t WHERE t.holder = o.holder) FOR UPDATE SKIP LOCKED) gone
         WHERE r.holder = gone.holder;

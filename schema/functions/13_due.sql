@@ -170,7 +170,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, 
 DECLARE
     v_now timestamptz := clock_timestamp();
     v_ahead timestamptz := v_now + p_ahead_ms * interval '1 ms';
-    v_timeline int := timeline();
+    v_timelines int[] := timelines();
     v_most int := batch_size('leader_due', cardinality(p_accounts), cardinality(p_epochs), cardinality(p_fingerprints)) / 2 + 10;
     v_busy int[] := accounts_with_work(v_most);
     v_all boolean := cardinality(v_busy) >= v_most; -- with that many busy accounts, probe all
@@ -182,7 +182,7 @@ BEGIN
     FROM (SELECT b.account, b.n, coalesce(t.led, false) AS led, t.paused, coalesce(t.mark <> b.mark, false) AS changed,
             v_all OR b.account IN (SELECT unnest(v_busy)) AS busy -- hashed once
         FROM unnest(p_accounts, p_epochs, p_fingerprints) WITH ORDINALITY b (account, epoch, mark, n)
-        LEFT JOIN LATERAL (SELECT l.epoch = b.epoch AND l.holder IS NOT NULL AND l.timeline = v_timeline AS led,
+        LEFT JOIN LATERAL (SELECT l.epoch = b.epoch AND l.holder IS NOT NULL AND l.timeline = ANY (v_timelines) AS led,
             x.paused, account_fingerprint(x) AS mark FROM accounts x JOIN leadership l ON l.subject = x.account
             WHERE x.account = b.account OFFSET 0) t ON true
         OFFSET 0) a

@@ -25,7 +25,7 @@ GRANT SELECT ON txrelay.leadership, txrelay.relay_leases, txrelay.accounts, txre
     txrelay.pending_transactions, txrelay.attempts, txrelay.refusals, txrelay.cancellations, txrelay.bumps,
     txrelay.finished_transactions TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.relay_register, txrelay.member_heartbeat, txrelay.leader_claim, txrelay.leader_renew,
-    txrelay.leader_release, txrelay.leader_evict, txrelay.lock_holder, txrelay.leader_scan TO txrelay_relay;
+    txrelay.leader_release, txrelay.leader_evict, txrelay.lock_holder, txrelay.leader_scan, txrelay.timeline_known TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.leader_account, txrelay.leader_snapshot, txrelay.leader_outbox, txrelay.leader_presigned,
     txrelay.leader_poll_requests, txrelay.leader_due, txrelay.queue_measure TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.leader_admit, txrelay.leader_admit_presigned, txrelay.leader_note, txrelay.leader_reject,

@@ -132,11 +132,13 @@ enum schema_fit schema_check(const struct schema_set *set, const struct schema_f
     return SCHEMA_FITS;
 }
 
+/* What is denied may be another object than the schema or its tables (schema_version); names are in
+ * no language. */
 void schema_check_failed(struct err *err)
 {
     if (!strcmp(err->sqlstate, "42P01") || !strcmp(err->sqlstate, "3F000"))
         err_set(err, ERR_DB_SCHEMA, "database has no txrelay schema: run txrelay migrate");
-    else if (!strcmp(err->sqlstate, "42501"))
+    else if (!strcmp(err->sqlstate, "42501") && strstr(err->text, "schema"))
         err_set(err, ERR_DB_DENIED,
                 "database user may not read the txrelay schema: GRANT txrelay_relay to it, or run "
                 "txrelay migrate if it has that role");

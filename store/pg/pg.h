@@ -30,7 +30,7 @@ struct side {
     struct conn_query check; /* schema check in flight */
     bool checking;
     bool fits; /* connected, and the schema fits */
-    int64_t database, cluster;
+    int64_t database, server;
 };
 
 /* Operations on advisory locks of one sort, one statement at a time. */

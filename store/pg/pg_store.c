@@ -58,11 +58,11 @@ static void try_up(struct store_pg *s)
 {
     if (!s->control.fits || !s->work.fits)
         return;
-    if (s->control.database != s->work.database || s->control.cluster != s->work.cluster) {
+    if (s->control.database != s->work.database || s->control.server != s->work.server) {
         struct err err;
         err_set(&err, ERR_CONFIG,
-                "control_dsn and work_dsn lead to different databases: a lock in one protects "
-                "nothing in the other");
+                "control_dsn and work_dsn lead to different databases or servers: a lock in one "
+                "protects nothing in the other");
         misfit(s, &s->work, &err);
         return;
     }
@@ -89,7 +89,7 @@ static void on_checked(struct conn_query *q, const struct conn_result *r)
         for (int col = 0; col < SCHEMA_COLUMNS; col++)
             found.text[col] = pg_get_text(&row, col, NULL);
         side->database = pg_get_int(&row, SCHEMA_COLUMNS, 0);
-        side->cluster = pg_get_int(&row, SCHEMA_COLUMNS + 1, 0);
+        side->server = pg_get_int(&row, SCHEMA_COLUMNS + 1, 0);
         schema_check(schema_set(), &found, &err);
     } else {
         schema_check_failed(&err);

@@ -1,4 +1,4 @@
--- What the database says of its schema, and which database of which cluster this session is in:
+-- What the database says of its schema, and which database of which server this session is in:
 --   migrations   version:name:checksum of each that was applied, separated by commas
 --   functions    the checksum of schema/functions as it was applied last
 --   recorded     the digest of what these files made then; NULL where another major version of Postgres computed it
@@ -19,7 +19,7 @@ SELECT applied.migrations,
        (SELECT f.digest FROM txrelay.schema_functions f WHERE starts_with(f.digest, major.text)),
        major.text || found.digest,
        (SELECT d.oid::bigint FROM pg_database d WHERE d.datname = current_database()),
-       (SELECT c.system_identifier FROM pg_control_system() c)
+       (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint -- no right is needed for it
 FROM path CROSS JOIN major CROSS JOIN applied CROSS JOIN LATERAL (
     SELECT encode(sha256(convert_to(string_agg(part.text, E'\n' ORDER BY part.text COLLATE "C"), 'UTF8')), 'hex') AS digest
     FROM (

@@ -559,6 +559,61 @@ class Fence(Case):
         self.relay.commit()
 
 
+class Closed(Case):
+    """R9: a managed server keeps the functions of the WAL for itself, as not supported or as not granted."""
+    FRESH = True
+    WAL = ('pg_walfile_name(pg_lsn)', 'pg_current_wal_lsn()')
+
+    def close(self, how):
+        root = self.superuser()
+        for function in self.WAL:
+            if how == '42501':
+                root.rows(f'REVOKE EXECUTE ON FUNCTION pg_catalog.{function} FROM PUBLIC')
+                continue
+            (text,), = root.rows('SELECT pg_get_function_result(%s::regprocedure)', function)
+            arguments = 'lsn pg_lsn' if 'pg_lsn' in function else ''
+            # Under its own number the server would call its own code all the same.
+            root.rows(f"ALTER FUNCTION pg_catalog.{function} RENAME TO {function.split('(')[0]}_closed")
+            root.rows(f"CREATE FUNCTION pg_catalog.{function.split('(')[0]}({arguments}) RETURNS {text} LANGUAGE plpgsql AS "
+                      "'BEGIN RAISE EXCEPTION USING ERRCODE = ''0A000'', MESSAGE = ''not supported''; END'")
+        # The plans of a session go on with what they were made for.
+        self.relay, self.app, self.owner = self.session('relay'), self.session('app'), self.session('installer')
+
+    def test_r9_leads_without_the_functions_of_the_wal(self):
+        for how in ('42501', '0A000'):
+            with self.subTest(how):
+                self.setUp()
+                self.close(how)
+                self.assertFalse(self.relay.value('SELECT txrelay.timeline_known()'))
+                self.owner.rows('UPDATE txrelay.leadership SET timeline = (txrelay.timelines())[1]')  # registered before
+                epoch, (tx,) = self.pending()
+                self.assertLess(self.account()['timeline'], -1)
+                self.assertEqual(self.relay.rows("SELECT renewed FROM txrelay.leader_renew('relay-a', ARRAY[%s], ARRAY[%s::bigint], 3000, "
+                                                 "9000)", self.alice, epoch), [(True,)])
+                self.assertEqual(self.relay.rows('SELECT lost FROM txrelay.leader_due(ARRAY[%s], ARRAY[%s::bigint], ARRAY[NULL::bigint], '
+                                                 '0)', self.alice, epoch), [])
+                self.assertIsNone(self.facts(epoch)['reconcile_from'])
+                self.finish(self.relay, epoch, (0, h32(0), h32('block'), 'ok'))
+                self.assertEqual(self.app.value('SELECT txrelay.cancel(%s)', self.enqueue()[0]), 'cancelled')
+
+    def test_r9_another_start_of_the_server_is_a_failover(self):
+        self.close('0A000')
+        epoch = self.lead()
+        for other in (-5, 1, 0):  # another start; the timeline of a server that opened them; account_reconcile
+            self.owner.rows('UPDATE txrelay.leadership SET timeline = %s; UPDATE txrelay.accounts SET reconcile_from = NULL', other)
+            self.refused('TR001' if other <= 0 else '0A000', self.facts, epoch)
+            epoch = self.lead()
+            self.assertIsNotNone(self.owner.value('SELECT reconcile_from FROM txrelay.accounts'))
+
+    def test_r9_open_again(self):
+        """The claim goes on, and the next one is compared by the timeline."""
+        epoch = self.lead()
+        self.owner.rows('UPDATE txrelay.leadership SET timeline = txrelay.start_sign()')
+        self.facts(epoch)
+        self.lead()
+        self.assertGreater(self.account()['timeline'], 0)
+
+
 class Scan(Case):
     def scan(self, accounts, epochs=None, after_ms=0):
         rows = self.relay.rows("SELECT * FROM txrelay.leader_scan(%s::int[], %s::bigint[], clock_timestamp() + %s * interval '1 ms')",
