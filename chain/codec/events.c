@@ -157,9 +157,10 @@ static int read_fee(struct event *e, struct dispatch_result *result, struct err 
         const struct type_field *f = &md->fields[e->variant->first + i];
         struct scale_in again = in;
         rc = codec_skip(md, f->type, &in, err);
-        if (rc == 0 && md->types[f->type].plain_size == 16 &&
+        uint32_t size = md->types[f->type].plain_size; /* of the chain's type Balance */
+        if (rc == 0 && (size == 16 || size == 8) &&
             (f->name ? strcmp(f->name, "actual_fee") == 0 : i == 1)) {
-            result->fee = scale_get_u128(&again);
+            result->fee = size == 16 ? scale_get_u128(&again) : scale_get_u64(&again);
             result->has_fee = true;
         }
     }

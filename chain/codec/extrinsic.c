@@ -28,7 +28,7 @@ static int check_params(const struct metadata *md, const struct extrinsic_params
     if (params->nonce > UINT32_MAX && !format->nonce_64)
         return err_set(err, ERR_ARGUMENT, "nonce %llu is larger than this chain's nonces can be",
                        (unsigned long long)params->nonce);
-    if (params->tip > UINT32_MAX && !format->tip_128)
+    if (params->tip > format->tip_max)
         return err_set(err, ERR_ARGUMENT, "the tip is larger than this chain's tips can be");
     return 0;
 }
@@ -68,11 +68,14 @@ int extrinsic_check_signer(const struct metadata *md, const struct extrinsic_sig
                            struct err *err)
 {
     const struct extrinsic_format *format = &md->format;
+    if (format->refused.code)
+        return extrinsic_supported(md, err);
     if (signer_fits(format, signer))
         return 0;
     return err_set(
         err, ERR_KEY,
-        "a %s key cannot sign for this chain: its accounts have %u bytes, its signatures are %s",
+        "a key of scheme %s cannot sign for this chain: its accounts have %u bytes, its signatures "
+        "are %s",
         key_scheme_name(signer->scheme), format->account_len,
         format->signature == SIGNATURE_ETHEREUM ? "Ethereum-style (use scheme ethereum)"
                                                 : "MultiSignature (use sr25519, ed25519 or ecdsa)");

@@ -135,8 +135,10 @@ static bool extension_fits(const struct metadata *md, size_t i,
 static void resolve_extensions(struct metadata *md)
 {
     struct extrinsic_params sample = {.nonce = UINT32_MAX, .tip = UINT32_MAX, .era = {64, 21}};
-    struct extrinsic_params large = {.nonce = UINT64_MAX, .tip = ~(u128)0, .era = {64, 21}};
+    struct extrinsic_params large = {.nonce = UINT64_MAX, .tip = UINT64_MAX, .era = {64, 21}};
+    struct extrinsic_params largest = {.tip = ~(u128)0, .era = {64, 21}};
     struct extrinsic_format *format = &md->format;
+    format->tip_max = ~(u128)0; /* without a tip nothing is written */
     md->extension_kinds = xcalloc(md->extension_count + 1, sizeof(*md->extension_kinds));
     for (size_t i = 0; i < md->extension_count; i++) {
         const char *name = md->extensions[i].name;
@@ -158,8 +160,11 @@ static void resolve_extensions(struct metadata *md)
         bool is_large = extension_fits(md, i, &large);
         if (kind == EXT_NONCE)
             format->nonce_64 = is_large;
-        if (kind == EXT_TIP || kind == EXT_TIP_ASSET)
-            format->tip_128 = is_large;
+        if (kind != EXT_TIP && kind != EXT_TIP_ASSET)
+            continue;
+        format->tip_max = is_large ? UINT64_MAX : UINT32_MAX;
+        if (extension_fits(md, i, &largest))
+            format->tip_max = ~(u128)0;
     }
 }
 
@@ -220,6 +225,10 @@ void extrinsic__resolve_format(struct metadata *md)
     if (md->extrinsic_version != EXTRINSIC_V4)
         err_set(&format->refused, ERR_METADATA,
                 "the chain takes extrinsics of format v%u: v4 is supported", md->extrinsic_version);
+    else if (md->lacks_set_0)
+        err_set(&format->refused, ERR_METADATA,
+                "the chain has no set 0 of transaction extensions, which extrinsics of format v4 "
+                "need");
     else if (format->address == ADDRESS_UNKNOWN)
         err_set(&format->refused, ERR_METADATA,
                 "the chain's address type %.60s is not supported: MultiAddress and "
@@ -230,6 +239,11 @@ void extrinsic__resolve_format(struct metadata *md)
                 "the chain's signature type %.60s is not supported: MultiSignature "
                 "and Ethereum-style signatures of 65 bytes are",
                 md->types[md->type_signature].name);
+}
+
+u128 extrinsic_tip_max(const struct metadata *md)
+{
+    return md->format.tip_max;
 }
 
 int extrinsic_supported(const struct metadata *md, struct err *err)

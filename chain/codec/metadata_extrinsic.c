@@ -28,7 +28,7 @@ static void read_extensions(struct metadata_parse *p)
     }
 }
 
-/* V16: entry 0 of the map lists the extensions of set 0 in order. Returns a reader over their
+/* V16: entry 0 of the map, which a chain without v4 may lack, lists the extensions of set 0 in order. Returns a reader over their
  * indices. */
 static bool read_sets(struct metadata_parse *p, struct scale_in *ret_set, size_t *ret_len)
 {
@@ -48,7 +48,7 @@ static bool read_sets(struct metadata_parse *p, struct scale_in *ret_set, size_t
     return found;
 }
 
-/* Keep only the extensions of the set, in its order. */
+/* Keep only the extensions of the set, in its order. False: it names one that does not exist. */
 static bool pick_set(struct metadata *md, struct scale_in set, size_t len)
 {
     struct metadata_extension *all = md->extensions;
@@ -83,9 +83,9 @@ static int read_v16(struct metadata_parse *p)
     read_extensions(p);
     if (p->in.bad)
         return 0; /* the caller reports it */
-    if (!found || !pick_set(md, set, len))
-        return metadata__fail(
-            p, "no usable set 0 of transaction extensions, which extrinsic format v4 needs");
+    if (!pick_set(md, set, found ? len : 0))
+        return metadata__fail(p, "set 0 of transaction extensions names one that does not exist");
+    md->lacks_set_0 = !found;
     return 0;
 }
 

@@ -120,7 +120,7 @@ struct extrinsic_format {
     enum signature_kind signature;
     uint8_t signature_index[3]; /* MultiSignature: by enum key_scheme */
     bool nonce_64;              /* nonces above u32 fit */
-    bool tip_128;               /* tips above u32 fit */
+    u128 tip_max;               /* the highest tip that fits */
     struct err refused;         /* code 0: everything is supported */
 };
 
@@ -152,6 +152,7 @@ struct metadata {
     struct metadata_pallet *by_index[METADATA_PALLETS_MAX];
 
     unsigned extrinsic_version;
+    bool lacks_set_0; /* V16: of transaction extensions, which extrinsics of format v4 have */
     uint32_t type_extrinsic; /* V14 only */
     uint32_t type_call, type_address, type_signature;
     uint32_t type_events;  /* value of System.Events */

@@ -68,7 +68,7 @@ static void keys_of_the_other_style(void **state)
     uint8_t hash[32];
     assert_int_equal(extrinsic_sign(polkadot, &params, ethereum, remark, 8, &out, hash, &err),
                      ERR_KEY);
-    assert_non_null(strstr(err.text, "ethereum key cannot sign"));
+    assert_non_null(strstr(err.text, "a key of scheme ethereum cannot sign"));
     assert_non_null(strstr(err.text, "use sr25519, ed25519 or ecdsa"));
     assert_int_equal(extrinsic_sign(evm, &params, sr25519, remark, 8, &out, hash, &err), ERR_KEY);
     assert_non_null(strstr(err.text, "use scheme ethereum"));

@@ -45,6 +45,9 @@ struct extrinsic_params {
 /* 0 if we can sign for this chain. ERR_EXTENSION, ERR_METADATA: err says what is not supported. */
 int extrinsic_supported(const struct metadata *md, struct err *err);
 
+/* The highest tip that this chain's type holds. */
+u128 extrinsic_tip_max(const struct metadata *md);
+
 /* ---- building ---- */
 
 /* Append the payload: call | explicit | implicit extensions. ERR_ARGUMENT: a value in params that
@@ -60,7 +63,8 @@ struct extrinsic_signer {
     enum key_scheme scheme;
     const uint8_t *account_id; /* of key_account_id_len(scheme) bytes; borrowed */
 };
-/* 0 if this chain's extrinsics can carry a signature of this scheme, otherwise ERR_KEY. */
+/* 0 if we can sign for this chain and its extrinsics can carry a signature of this scheme. ERR_KEY:
+ * they cannot; other codes as of extrinsic_supported. */
 int extrinsic_check_signer(const struct metadata *md, const struct extrinsic_signer *signer,
                            struct err *err);
 
