@@ -189,7 +189,25 @@ struct probe {
     struct node *node;
     struct loop_timer *timer;
     bool done;
+    const struct service_config *config;
 };
+
+/* Does the chain take what the relay signs for each account? */
+static void check_signing(const struct service_config *c, const struct metadata *md)
+{
+    for (size_t i = 0; i < c->account_count; i++) {
+        const struct service_account *a = &c->accounts[i];
+        size_t len;
+        struct extrinsic_signer signer = {a->scheme,
+                                          a->key ? keypair_account_id(a->key, &len) : a->id};
+        struct err err = {0};
+        char text[400];
+        if (!extrinsic_check_signer(md, &signer, &err))
+            continue;
+        snprintf(text, sizeof(text), "%s: %s", a->alias, err.text);
+        wrong("key", text);
+    }
+}
 
 static void node_closed(void *arg)
 {
@@ -209,14 +227,17 @@ static void on_ready(void *arg, const struct node_info *info)
 {
     char text[300];
     struct err err = {0};
+    const struct probe *p = arg;
     snprintf(text, sizeof(text), "%s/%u, best %llu, finalized %llu, genesis %s", info->spec_name,
              info->spec_version, (unsigned long long)info->best_number,
              (unsigned long long)info->finalized_number, hex_log(info->genesis, 32));
     good("chain", text);
-    if (extrinsic_supported(info->metadata, &err))
+    if (extrinsic_supported(info->metadata, &err)) {
         wrong("chain", err.text);
-    else
+    } else {
         good("extensions", "every signed extension of this chain is supported");
+        check_signing(p->config, info->metadata);
+    }
     end_probe(arg);
 }
 
@@ -236,7 +257,7 @@ static void on_late(void *arg)
 
 static void check_chain(const struct service_config *c)
 {
-    struct probe p = {.loop = loop_new()};
+    struct probe p = {.loop = loop_new(), .config = c};
     struct err err = {0};
     struct node_config config = {.urls = c->endpoints,
                                  .url_count = c->endpoint_count,

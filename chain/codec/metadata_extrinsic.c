@@ -28,8 +28,8 @@ static void read_extensions(struct metadata_parse *p)
     }
 }
 
-/* V16: entry 0 of the map, which a chain without v4 may lack, lists the extensions of set 0 in order. Returns a reader over their
- * indices. */
+/* V16: entry 0 of the map lists the extensions of set 0 in order. Returns a reader over their
+ * indices. False: there is no such entry, as on a chain without v4. */
 static bool read_sets(struct metadata_parse *p, struct scale_in *ret_set, size_t *ret_len)
 {
     bool found = false;

@@ -146,8 +146,7 @@ void account_promote(struct account *a, int64_t epoch)
     const struct node_info *info = node_info(a->service->node);
     if (!info)
         return;
-    struct manager_event up = service_chain_event(MANAGER_EV_CHAIN_UP, info);
-    account_event(a, &up);
+    service_tell_chain(a, MANAGER_EV_CHAIN_UP, info);
 }
 
 void account_demote(struct account *a, const char *reason)

@@ -101,6 +101,9 @@ void account_ask(struct account *a, const struct manager_effect *fx);
 enum tx_signature account_verify(const struct tx_included *x, const struct metadata *md,
                                  const struct extrinsic_params *facts);
 
+/* sign.c: 0 if the chain takes what this relay signs for the account. An account without a key: if
+ * it takes what others sign for it. */
+int sign_supported(const struct account *a, const struct metadata *md, struct err *err);
 /* sign.c: one signed extrinsic for a row. The era is anchored on the finalized head. */
 int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_t *call,
              size_t call_len, struct tx_attempt *ret,

@@ -9,6 +9,7 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "chain/codec/codec.h"
+#include "chain/codec/extrinsic.h"
 
 enum { SNAPSHOT_ROWS = 5000, HELD_TOLD_MS = 10000 };
 
@@ -144,6 +145,17 @@ void account_load(struct account *a, const struct manager_effect *fx)
 
 /* ---- the outbox and its doorbell ---- */
 
+/* A tip of its own that the chain's type does not hold. Those of the policy are capped instead. */
+static bool tip_too_large(const struct manager_outbox_row *row, const struct metadata *md,
+                          struct err *ret_why)
+{
+    u128 pays = row->tip < row->max_tip ? row->tip : row->max_tip;
+    if (!row->has_tip || pays <= extrinsic_tip_max(md))
+        return false;
+    err_set(ret_why, ERR_ARGUMENT, "the tip is larger than this chain's tips can be");
+    return true;
+}
+
 /* Rows that can never be sent are found here, where the metadata is: the manager rejects them. */
 static void deliver(const struct op *op)
 {
@@ -172,6 +184,8 @@ static void deliver(const struct op *op)
         else if (!a->key)
             rows[i].bad =
                 "the relay has no key of this account: sign it elsewhere, and use enqueue_signed";
+        else if (tip_too_large(&rows[i], info->metadata, &errs[i]))
+            rows[i].bad = errs[i].text;
         else if (codec_check_call(info->metadata, o->call.data, o->call.len, &errs[i])) {
             if (node_metadata_confirmed(a->service->node))
                 rows[i].bad = errs[i].text;

@@ -68,20 +68,23 @@ void op_failed(struct op *op)
     int code = op->u.req.err.code;
     if (!op_current(op))
         return;
-    if (err_class(code) == ERR_CLASS_BUG || err_class(code) == ERR_CLASS_PERMANENT)
+    bool refused = err_class(code) == ERR_CLASS_BUG || err_class(code) == ERR_CLASS_PERMANENT;
+    if (refused && !op->not_signed)
         log_error("store.refused", "account=%s write=%s code=%s sqlstate=%s text=\"%s\"", a->alias,
                   manager_write_name(op->effect), err_name(code), op->u.req.err.sqlstate,
                   op->u.req.err.text);
     else
         log_debug("store.failed", "account=%s write=%s code=%s text=\"%s\"", a->alias,
                   manager_write_name(op->effect), err_name(code), op->u.req.err.text);
+    const char *why = op->not_signed ? op->u.req.err.text : NULL;
     account_lost(a, code);
     if (manager_write_doubtful(op->effect, code) && !a->service->standalone)
         election_doubt(a->service->election, a->index);
     if (op_current(op)) /* a lost leadership may have demoted us at once */
         account_event(a,
-                      &(struct manager_event){.type = MANAGER_EV_WRITE_FAILED,
-                                              .write_failed = {.write = op->effect, .code = code}});
+                      &(struct manager_event){
+                          .type = MANAGER_EV_WRITE_FAILED,
+                          .write_failed = {.write = op->effect, .code = code, .not_signed = why}});
 }
 
 /* ---- attempts: admit, resign, fill ---- */
@@ -224,6 +227,7 @@ static void attempts(struct account *a, const struct manager_effect *fx)
     if (rc == 0 && op->effect == MANAGER_FX_RESIGN)
         rc = leave_out_known(op, &count);
     if (rc || !count) {
+        op->not_signed = rc != 0;
         loop_post(a->service->loop, &op->task, answered_later);
         return;
     }

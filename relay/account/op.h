@@ -36,6 +36,7 @@ struct op {
     char text[200];
     /* a failure before anything was asked; a chunk that came before it was wanted */
     struct loop_task task;
+    bool not_signed;               /* it failed before anything was asked of the store */
     bool arrived, wanted, dropped; /* account_read.c: a chunk that was asked for ahead */
 };
 

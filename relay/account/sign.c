@@ -57,6 +57,12 @@ int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_
     return rc;
 }
 
+int sign_supported(const struct account *a, const struct metadata *md, struct err *err)
+{
+    struct extrinsic_signer signer = {a->scheme, a->id};
+    return extrinsic_check_signer(md, &signer, err);
+}
+
 int sign_filler_call(struct account *a, struct buf *ret_call, struct err *err)
 {
     const struct node_info *info = node_info(a->service->node);

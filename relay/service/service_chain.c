@@ -17,14 +17,28 @@ static void to_leaders(struct service *s, const struct manager_event *ev)
             account_event(&s->accounts[i], ev);
 }
 
-struct manager_event service_chain_event(enum manager_event_type type, const struct node_info *info)
+void service_tell_chain(struct account *a, enum manager_event_type type,
+                        const struct node_info *info)
 {
-    return (struct manager_event){.type = type,
-                                  .chain = {.finalized = info->finalized_number,
-                                            .best = info->best_number,
-                                            .best_known = info->best_known,
-                                            .spec_version = info->spec_version,
-                                            .transaction_version = info->transaction_version}};
+    struct err err;
+    bool supported = sign_supported(a, info->metadata, &err) == 0;
+    account_event(
+        a, &(struct manager_event){.type = type,
+                                   .chain = {.finalized = info->finalized_number,
+                                             .best = info->best_number,
+                                             .best_known = info->best_known,
+                                             .spec_version = info->spec_version,
+                                             .transaction_version = info->transaction_version,
+                                             .tip_max = extrinsic_tip_max(info->metadata),
+                                             .unsupported = supported ? NULL : err.text}});
+}
+
+static void tell_leaders(struct service *s, enum manager_event_type type,
+                         const struct node_info *info)
+{
+    for (size_t i = 0; i < s->account_count; i++)
+        if (s->accounts[i].role == ACCOUNT_LEADER)
+            service_tell_chain(&s->accounts[i], type, info);
 }
 
 static void heard_of(struct service *s, const struct node_info *info)
@@ -50,8 +64,7 @@ static void on_ready(void *arg, const struct node_info *info)
     }
     service_register(s);
     heard_of(s, info);
-    struct manager_event ev = service_chain_event(MANAGER_EV_CHAIN_UP, info);
-    to_leaders(s, &ev);
+    tell_leaders(s, MANAGER_EV_CHAIN_UP, info);
 }
 
 static void on_down(void *arg, const struct err *err)
@@ -71,8 +84,7 @@ static void on_runtime(void *arg, const struct node_info *info)
     struct service *s = arg;
     log_info("chain.runtime", "spec=%s/%u transaction_version=%u", info->spec_name,
              info->spec_version, info->transaction_version);
-    struct manager_event ev = service_chain_event(MANAGER_EV_RUNTIME, info);
-    to_leaders(s, &ev);
+    tell_leaders(s, MANAGER_EV_RUNTIME, info);
 }
 
 static void on_best(void *arg, const struct node_head *head)

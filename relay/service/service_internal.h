@@ -52,8 +52,8 @@ room_make service_control, service_pool, service_chain, service_database, servic
     service_election, service_listen, service_retention, service_poll, service_handover;
 
 /* service_chain.c: what the node says */
-struct manager_event service_chain_event(enum manager_event_type type,
-                                         const struct node_info *info);
+void service_tell_chain(struct account *a, enum manager_event_type type,
+                        const struct node_info *info); /* CHAIN_UP or RUNTIME, to its manager */
 void service_follow(struct service *s, uint64_t number);
 
 /* service_handover.c: giving accounts up */

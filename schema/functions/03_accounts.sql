@@ -13,7 +13,7 @@ DECLARE
         WHEN octet_length(NEW.genesis) <> 32 THEN 'genesis'
         WHEN length(NEW.address) NOT BETWEEN 1 AND 128 THEN 'address'
         WHEN NEW.paused_by NOT IN ('leader', 'operator') OR NEW.paused <> (NEW.paused_by IS NOT NULL) THEN 'paused_by'
-        WHEN NEW.suspension NOT IN ('payment', 'reaped', 'transaction_version')
+        WHEN NEW.suspension NOT IN ('payment', 'reaped', 'signing', 'transaction_version')
             OR CASE WHEN NEW.suspension IS NULL THEN NEW.paused_by = 'leader' ELSE NOT NEW.paused END THEN 'suspension' END;
 BEGIN
     IF v_bad IS NOT NULL THEN

@@ -160,9 +160,9 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 DECLARE
     a accounts := fence(p_account, p_epoch, 'account');
 BEGIN
-    IF p_suspension NOT IN ('payment', 'reaped', 'transaction_version') THEN
-        PERFORM bad_argument('leader_pause', 'p_suspension', format('is "%s"; it must be payment, reaped, transaction_version or '
-            'NULL', p_suspension), 'NULL ends the leader''s own pause.');
+    IF p_suspension NOT IN ('payment', 'reaped', 'signing', 'transaction_version') THEN
+        PERFORM bad_argument('leader_pause', 'p_suspension', format('is "%s"; it must be payment, reaped, signing, '
+            'transaction_version or NULL', p_suspension), 'NULL ends the leader''s own pause.');
     ELSIF a.paused_by = 'operator' THEN
         UPDATE accounts t SET suspension = p_suspension, reborn = t.reborn AND p_suspension IS DISTINCT FROM 'reaped'
             WHERE t.account = p_account;

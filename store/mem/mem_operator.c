@@ -11,7 +11,7 @@
 /* The static text of a hold; "" for NULL, NULL for one that there is not. */
 static const char *hold_of(const char *name)
 {
-    static const char *const holds[] = {"payment", "reaped", "transaction_version"};
+    static const char *const holds[] = {"payment", "reaped", "transaction_version", "signing"};
     for (size_t i = 0; name && i < ARRAY_LEN(holds); i++)
         if (!strcmp(name, holds[i]))
             return holds[i];
@@ -36,7 +36,8 @@ void mem__pause(struct mem_session *s, struct store_pause *r)
         return;
     if (!suspension) {
         mem__fail(&r->req.err, "TR011",
-                  "hold is \"%.40s\"; it must be payment, reaped, transaction_version",
+                  "hold is \"%.40s\"; it must be payment, reaped, transaction_version, "
+                  "signing",
                   r->suspension);
         return;
     }

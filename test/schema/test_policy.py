@@ -457,7 +457,7 @@ class Hold(Case):
 
     def test_the_leaders_pause_says_what_for(self):
         epoch = self.lead()
-        for hold in ('payment', 'reaped', 'transaction_version'):
+        for hold in ('payment', 'reaped', 'signing', 'transaction_version'):
             self.pause(epoch, hold, 'why')
             self.assertEqual(self.paused(), (True, 'leader', 'why', hold))
             self.assertEqual((self.facts(epoch)['paused'], self.facts(epoch)['suspension']), (True, hold))

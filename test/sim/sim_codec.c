@@ -9,6 +9,7 @@
 #include "chain/codec/hash.h"
 #include "chain/keys/extrinsic_sign.h"
 #include "chain/keys/keys.h"
+#include "service/service_internal.h"
 #include "sim.h"
 
 struct world *simulated; /* the one that runs: these functions of the product know no world */
@@ -26,6 +27,8 @@ int __wrap_extrinsic_verify(const struct metadata *md, const struct extrinsic_vi
                             const struct extrinsic_params *params, bool *ret_good, struct err *err);
 int __wrap_codec_check_call(const struct metadata *md, const uint8_t *call, size_t len,
                             struct err *err);
+u128 __wrap_extrinsic_tip_max(const struct metadata *md);
+int __wrap_sign_supported(const struct account *a, const struct metadata *md, struct err *err);
 bool __wrap_metadata_find_call(const struct metadata *md, const char *pallet, const char *call,
                                uint8_t ret_index[2]);
 void __wrap_hash_blake2b_256(const void *data, size_t len, uint8_t out[32]);
@@ -123,6 +126,9 @@ int __wrap_extrinsic_sign(const struct metadata *md, const struct extrinsic_para
     uint32_t anchor = params->era.period ? block_of_hash(params->era_block_hash) : 0;
     (void)md, (void)err;
     HOLDS(w, key, "key", "nonce %llu is signed without a key", (unsigned long long)params->nonce);
+    HOLDS(w, !takes_no_signature(w, params->spec_version), "signing",
+          "nonce %llu is signed under spec %u, which takes no signature of this key",
+          (unsigned long long)params->nonce, params->spec_version);
     HOLDS(w, params->era.period || !w->plan.era, "era", "nonce %llu is signed without an era",
           (unsigned long long)params->nonce);
     HOLDS(w, params->transaction_version == version_of(w, params->spec_version), "version",
@@ -171,6 +177,25 @@ int __wrap_extrinsic_verify(const struct metadata *md, const struct extrinsic_vi
     (void)md, (void)err;
     bool anchored = t->death < 0 || block_of_hash(params->era_block_hash) == t->anchor;
     *ret_good = t->spec == params->spec_version && anchored && !t->forged;
+    return 0;
+}
+
+u128 __wrap_extrinsic_tip_max(const struct metadata *md)
+{
+    (void)md;
+    return UINT64_MAX; /* as much as struct tx has room for */
+}
+
+bool takes_no_signature(const struct world *w, uint32_t spec)
+{
+    return has(w, FEATURE_UNSIGNABLE) && spec % 3 == 2;
+}
+
+int __wrap_sign_supported(const struct account *a, const struct metadata *md, struct err *err)
+{
+    (void)md;
+    if (takes_no_signature(simulated, node_info(a->service->node)->spec_version))
+        return err_set(err, ERR_EXTENSION, "the runtime has an extension that nobody knows");
     return 0;
 }
 

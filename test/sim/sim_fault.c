@@ -333,6 +333,8 @@ void fault_start(struct world *w)
 void fault_heal(struct world *w)
 {
     w->healing = true;
+    if (takes_no_signature(w, w->chain.spec))
+        w->chain.spec++;
     w->healed_at = w->now;
     w->chain.min_tip = w->plan.last_min_tip;
     w->db.slow_until = 0;

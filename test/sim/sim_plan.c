@@ -124,6 +124,12 @@ static void draw_unreadable(struct world *w)
     w->plan.features |= (uint32_t)(odds(r, 25) && !w->plan.lossy) << FEATURE_UNREADABLE;
 }
 
+static void draw_unsignable(struct world *w)
+{
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 37}, *r = &rng;
+    w->plan.features |= (uint32_t)odds(r, 25) << FEATURE_UNSIGNABLE;
+}
+
 void plan_features(struct world *w, uint32_t allowed)
 {
     struct plan *p = &w->plan;
@@ -139,6 +145,7 @@ void plan_features(struct world *w, uint32_t allowed)
     draw_lies(w);
     draw_holders(w);
     draw_unreadable(w);
+    draw_unsignable(w);
     bool raised = p->features & (1u << FEATURE_TIPS | 1u << FEATURE_BUMPS |
                                  1u << FEATURE_FOREIGN_POOL | 1u << FEATURE_SIGNED);
     if (p->features >> FEATURE_REAP & 1 && !raised && !p->foreign)

@@ -65,6 +65,7 @@ enum {
     X(ANSWERS, "answers")       /* nodes answer what proves nothing, with or without taking it */  \
     X(LIES, "lies")             /* a node says what is not so */                                   \
     X(HOLDERS, "holders")       /* rows and locks that leaders need are held */                    \
+    X(UNSIGNABLE, "unsignable") /* some runtimes take no signature that these relays can make */   \
     X(UNREADABLE, "unreadable") /* blocks of a former runtime do not decode by the present one */
 enum feature {
 #define X(NAME, name) FEATURE_##NAME,

@@ -3,6 +3,11 @@ import unittest
 
 from harness import metadata, proc
 from harness.cases import CaseTest, load_tests  # noqa: F401
+from harness.relay import cli
+from harness.world import ALICE
+
+EVE = ('eve', 'ethereum', '0x5fb92d6e98884f76de468fa3f6278f8807c48bebc13595d45af5bdc4da702133')
+UNKNOWN = metadata.extension('RestrictOrigins', metadata.TYPE_BOOL, metadata.TYPE_UNIT)
 
 
 class ChainForms(CaseTest):
@@ -20,6 +25,51 @@ class ChainForms(CaseTest):
         world.script(*metadata.rules(world.chain, metadata.extension('CheckMetadataHash', metadata.TYPE_BOOL, metadata.TYPE_BOOL)))
         world.wait_leader(world.relay('heir'))
         self.assertEqual([world.wait_end(tx)[0] for tx in txs], ['ok'] * 3)
+
+    def held_lines(self, world, alias):
+        """What the log says of an account that is held: the alert, and nothing that repeats itself."""
+        log = world.relays[0].text().splitlines()
+        return [line for line in log if f'account={alias}' in line and ('account.alert' in line or 'store.refused' in line)]
+
+    def test_c2_a_key_that_the_chain_does_not_take(self):
+        """An ethereum key on a chain of 32-byte accounts: `check` says so, the account is held with the reason, and
+        the other account of the relay works."""
+        world = self.world(accounts=(ALICE, EVE))
+        relay = world.relays[0]
+        checked = cli('check', '--config', relay.config, check=False)
+        self.assertEqual(checked.returncode, 1)
+        self.assertRegex(checked.stdout, r'BAD +key +eve: a key of scheme ethereum cannot sign for this chain: its accounts '
+                                         r'have 32 bytes, its signatures are MultiSignature')
+        tx = world.enqueue('by eve', alias='eve')
+        world.wait_suspension('signing', alias='eve')
+        self.assertIn('a key of scheme ethereum cannot sign', world.blocked('eve')['reason'])
+        self.assertIn('eve', cli('blocked', '--database', world.pg.dsn).stdout)
+        self.assertEqual([a['suspension'] for a in relay.status()['accounts'] if a['alias'] == 'eve'], ['signing'])
+        self.assertEqual(world.wait_end(world.enqueue('by alice'))[0], 'ok')
+        world.wait_blocks(20)
+        self.assertEqual(len(self.held_lines(world, 'eve')), 1, self.held_lines(world, 'eve'))
+        self.assertEqual(world.row(tx)['stage'], 'outbox')
+        world.cancel(tx)
+
+    def test_c2_an_upgrade_to_a_chain_that_cannot_be_signed_for(self):
+        """It says so once and waits; the next upgrade takes the key again, and everything goes on by itself."""
+        world = self.world()
+        world.wait_end(world.enqueue('before'))
+        world.script(*metadata.rules(world.chain, UNKNOWN))
+        world.chain.rpc('dev_upgrade', {})
+        world.wait_suspension('signing')
+        txs = world.enqueue_many([f'meanwhile {i}' for i in range(3)])
+        self.assertIn('RestrictOrigins', world.blocked()['reason'])
+        checked = cli('check', '--config', world.relays[0].config, check=False)
+        self.assertEqual(checked.returncode, 1)
+        self.assertIn('RestrictOrigins', checked.stdout)
+        world.wait_blocks(20)
+        self.assertEqual(len(self.held_lines(world, 'alice')), 1, self.held_lines(world, 'alice'))
+        self.assertEqual(world.attempts()[1:], [])
+        world.chain.rpc('dev_clearScript', {})
+        world.chain.rpc('dev_upgrade', {})
+        self.assertEqual([world.wait_end(tx)[0] for tx in txs], ['ok'] * 3)
+        self.assertIsNone(world.suspension())
 
 
 if __name__ == '__main__':

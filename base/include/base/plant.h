@@ -85,6 +85,8 @@
       "an extrinsic that names our account counts whatever its signature")                         \
     X(DECODED_ONLY, "decoded-only",                                                                \
       "bytes of ours in a block that the node cannot decode are not recognised")                   \
+    X(UNSIGNABLE_TRIED, "unsignable-tried",                                                        \
+      "an account for which nothing can be signed is tried again and again")                       \
     X(POOLED_BELIEVED, "pooled-believed",                                                          \
       "a pooled extrinsic that names our account is adopted whatever its signature")               \
     X(HELD_TAKEN, "held-taken", "a row that an open transaction has cancelled gets a nonce")       \

@@ -15,6 +15,7 @@ void manager__account_polled(struct manager *m, const struct manager_account *ac
     if (order)
         manager__ordered(m);
     manager__version_check(m);
+    manager__signing_check(m);
 }
 
 void manager__account_loaded(struct manager *m, const struct manager_event *ev)

@@ -40,7 +40,7 @@ void manager__chain_up(struct manager *m, const struct manager_event *ev)
         m->chain.spec_version = ev->chain.spec_version;
     m->chain.runtime_block =
         ev->chain.best; /* it may have changed just now: nobody said since when */
-    manager__runtime(m, ev->chain.spec_version, ev->chain.transaction_version);
+    manager__runtime(m, ev);
     bool loaded = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_ERA_WAIT;
     if (loaded && !m->final.following)
         manager__chain_ready(m);
@@ -91,20 +91,13 @@ void manager__chain_ready(struct manager *m)
             m->chain.finalized + ERA_PERIOD_MAX; /* by then it is final everywhere */
     manager__probe_soon(m);
     manager__version_check(m);
+    manager__signing_check(m);
 }
 
-void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transaction_version)
+static void rows_of_former_runtime(struct manager *m)
 {
-    if (transaction_version)
-        m->chain.transaction_version = transaction_version;
-    manager__version_check(m);
-    m->writes.sign_after_tick = 0;
-    if (spec_version == m->chain.spec_version)
-        return;
-    m->chain.spec_version = spec_version;
-    m->chain.runtime_block = m->chain.best;
-    m->chain.runtimes++;
-    m->writes.sign_after_tick = 0;
+    PRE(m->chain.runtimes > 0);
+    uint32_t spec_version = m->chain.spec_version;
     struct row *row;
     for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at)); at = row->nonce + 1) {
         if (row->spec_version == spec_version ||
@@ -115,6 +108,24 @@ void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transac
         else
             manager__resign(m, row, REASON_RUNTIME); /* no pool ever had it */
     }
+}
+
+void manager__runtime(struct manager *m, const struct manager_event *ev)
+{
+    uint32_t spec_version = ev->chain.spec_version;
+    if (ev->chain.transaction_version)
+        m->chain.transaction_version = ev->chain.transaction_version;
+    manager__version_check(m);
+    m->writes.sign_after_tick = 0;
+    bool changed = spec_version != m->chain.spec_version;
+    if (changed) {
+        m->chain.spec_version = spec_version;
+        m->chain.runtime_block = m->chain.best;
+        m->chain.runtimes++;
+    }
+    manager__chain_signing(m, ev->chain.tip_max, ev->chain.unsupported);
+    if (changed)
+        rows_of_former_runtime(m);
 }
 
 void manager__chain_back(struct manager *m)

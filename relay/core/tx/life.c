@@ -79,4 +79,5 @@ void manager__nonce_stored(struct manager *m, const struct manager_event *ev)
     if (m->line.next != m->life.stored_nonce)
         m->nonces.wanted = true; /* it was used while it was stored, by somebody else */
     manager__probe_soon(m);
+    manager__signing_check(m); /* the suspension that is over came before that one */
 }

@@ -101,7 +101,7 @@ static void event(struct manager *m, const struct manager_event *ev)
         manager__chain_down(m);
         return;
     case MANAGER_EV_RUNTIME:
-        manager__runtime(m, ev->chain.spec_version, ev->chain.transaction_version);
+        manager__runtime(m, ev);
         return;
     case MANAGER_EV_BEST:
         manager__best(m, ev);

@@ -92,6 +92,8 @@ struct chain_view { /* chain.c: the node, and what it says of the chain */
     uint32_t runtimes; /* changes of the runtime */
     /* The best block at the last one: a final block far above it is under this runtime. */
     uint64_t runtime_block;
+    u128 tip_max;          /* the highest tip that the runtime's type holds; 0: unknown */
+    char unsupported[200]; /* why nothing can be signed for the account; "": it can */
 };
 
 struct final_view {        /* finality.c: what finalized blocks said */
@@ -209,6 +211,8 @@ struct suspension { /* suspend.c: why the account is suspended */
     bool stored;
     /* number of the first LOOK after that: earlier polls may have read before it */
     uint64_t first_poll;
+    bool not_signed;   /* SIGNING: the adapter found that out when it signed, */
+    uint32_t runtimes; /* under this runtime */
 };
 
 struct life {     /* life.c: an account that was reaped begins anew */
@@ -318,7 +322,7 @@ void manager__load_pump(struct manager *m);
 void manager__chain_ready(struct manager *m);
 /* from the first block that could hold what is looked for */
 void manager__follow_loaded(struct manager *m);
-void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transaction_version);
+void manager__runtime(struct manager *m, const struct manager_event *ev);
 void manager__chain_back(struct manager *m);
 void manager__chain_up(struct manager *m, const struct manager_event *ev);
 void manager__chain_down(struct manager *m);
@@ -483,6 +487,7 @@ void manager__give_up(struct manager *m, struct row *row, const char *why);
 struct row_terms *manager__terms(struct row *row);
 u128 manager__tip_first(const struct manager *m, const struct manager_outbox_row *o);
 u128 manager__tip_next(const struct manager *m, const struct row *row);
+u128 manager__tip_of_filler(const struct manager *m); /* at a nonce without a transaction */
 /* more was asked than it pays */
 bool manager__tip_short(const struct manager *m, const struct row *row);
 void manager__tip_paid(struct row *row, u128 tip);
@@ -500,6 +505,11 @@ void manager__head_tick(struct manager *m);
 
 /* ---- suspend.c ---- */
 bool manager__blocked(const struct manager *m);
+bool manager__cannot_sign(const struct manager *m);
+/* What a node's runtime takes of this account; why: NULL, or why nothing can be signed for it. */
+void manager__chain_signing(struct manager *m, u128 tip_max, const char *why);
+void manager__signing_check(struct manager *m); /* begin or end the suspension, by what is known */
+void manager__signing_refused(struct manager *m, const char *why); /* found when it was tried */
 void manager__suspension_reset(struct manager *m);
 void manager__suspend(struct manager *m, enum manager_suspension suspension, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -10,6 +10,7 @@ static const char *const suspensions[] = {
     [MANAGER_SUSPENSION_PAYMENT] = "payment",
     [MANAGER_SUSPENSION_REAPED] = "reaped",
     [MANAGER_SUSPENSION_TRANSACTION_VERSION] = "transaction_version",
+    [MANAGER_SUSPENSION_SIGNING] = "signing",
 };
 
 static const char *const writes[] = {

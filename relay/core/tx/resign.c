@@ -146,8 +146,7 @@ static void fill_pump(struct manager *m)
             .id = row->id,
             .reason = stopped ? row->stop->reason : row_reason_text(row->reason),
             .outcome = stopped ? row->stop->outcome : "failed",
-            .tip = m->account.tip_start < m->account.tip_cap ? m->account.tip_start
-                                                             : m->account.tip_cap,
+            .tip = manager__tip_of_filler(m),
             .era_period = m->config.era_period};
         signing(m, row, b);
     }
@@ -160,7 +159,7 @@ void manager__sign_pump(struct manager *m)
                           .leading = m->phase == MANAGER_LEADING,
                           .node_up = m->chain.up,
                           .node_unverified = m->probe.node_unverified,
-                          .suspended = manager__blocked(m),
+                          .suspended = manager__blocked(m) || manager__cannot_sign(m),
                           .backing_off = m->chain_tick.count < m->writes.sign_after_tick};
     if (sign_next(&v) != SIGN_ROWS || manager__stillborn(m))
         return;

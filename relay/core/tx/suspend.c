@@ -5,6 +5,9 @@
  * - TRANSACTION_VERSION: the runtime encodes calls differently from the accepted version, so an
  *   enqueued call may mean something else. Only an operator's order ends it: a node that shows the
  *   former version again may simply be behind.
+ * - SIGNING: the chain does not take what this relay would sign (another kind of key, an unknown
+ *   signed extension). Nothing is admitted or signed; what is signed already may go on. It ends
+ *   when the node describes a runtime that takes it, or when another relay leads that can sign.
  * - REAPED: the account's nonce is below one that was used for good: the account was removed and
  *   exists again. After the order no byte of the former life is sent again: its rows go back to the
  *   outbox or end once their eras are over, then nonces begin anew.
@@ -27,6 +30,8 @@ void manager__suspension_reset(struct manager *m)
 {
     m->suspension.why = MANAGER_SUSPENSION_NONE;
     m->suspension.wanted = m->suspension.stored = m->send.no_funds = false;
+    m->suspension.not_signed = false;
+    m->suspension.text[0] = 0;
     m->life.ordered = m->life.wanted = m->life.known = false;
     m->account = (struct manager_account){.tip_cap = MANAGER_NO_CAP};
 }
@@ -36,8 +41,9 @@ void manager__suspend(struct manager *m, enum manager_suspension suspension, con
     PRE(suspension != MANAGER_SUSPENSION_NONE);
     static const uint8_t weight[] = {[MANAGER_SUSPENSION_NONE] = 0,
                                      [MANAGER_SUSPENSION_PAYMENT] = 1,
-                                     [MANAGER_SUSPENSION_TRANSACTION_VERSION] = 2,
-                                     [MANAGER_SUSPENSION_REAPED] = 3};
+                                     [MANAGER_SUSPENSION_SIGNING] = 2,
+                                     [MANAGER_SUSPENSION_TRANSACTION_VERSION] = 3,
+                                     [MANAGER_SUSPENSION_REAPED] = 4};
     if (weight[m->suspension.why] >= weight[suspension])
         return;
     char text[sizeof(m->suspension.text)];
@@ -54,7 +60,8 @@ void manager__suspend(struct manager *m, enum manager_suspension suspension, con
 
 static void hold_over(struct manager *m)
 {
-    PRE(m->suspension.why == MANAGER_SUSPENSION_PAYMENT);
+    PRE(m->suspension.why == MANAGER_SUSPENSION_PAYMENT ||
+        m->suspension.why == MANAGER_SUSPENSION_SIGNING);
     m->suspension.why = MANAGER_SUSPENSION_NONE;
     m->suspension.stored = false;
     m->suspension.wanted = true;
@@ -66,6 +73,58 @@ void manager__paid(struct manager *m)
     m->send.no_funds = false;
     if (m->suspension.why == MANAGER_SUSPENSION_PAYMENT)
         hold_over(m);
+}
+
+/* ---- what cannot be signed ---- */
+
+bool manager__cannot_sign(const struct manager *m)
+{
+    return m->suspension.why == MANAGER_SUSPENSION_SIGNING;
+}
+
+static void unsupported(struct manager *m, const char *why)
+{
+    PRE(why[0]);
+    if (manager__cannot_sign(m) && !strcmp(m->suspension.text, why))
+        return;
+    if (manager__cannot_sign(m)) /* for another reason than before */
+        m->suspension.why = MANAGER_SUSPENSION_NONE;
+    manager__suspend(m, MANAGER_SUSPENSION_SIGNING, "%s", why);
+}
+
+/* A signature that was refused once is not tried again under the same runtime. */
+static bool refused_here(const struct manager *m)
+{
+    return m->suspension.not_signed && m->suspension.runtimes == m->chain.runtimes;
+}
+
+void manager__signing_check(struct manager *m)
+{
+    if (m->phase < MANAGER_CHAIN_WAIT || !m->chain.spec_version || PLANTED(UNSIGNABLE_TRIED))
+        return;
+    if (m->chain.unsupported[0])
+        unsupported(m, m->chain.unsupported);
+    else if (manager__cannot_sign(m) && !refused_here(m))
+        hold_over(m);
+}
+
+void manager__chain_signing(struct manager *m, u128 tip_max, const char *why)
+{
+    m->chain.tip_max = tip_max;
+    manager__plain(m->chain.unsupported, sizeof(m->chain.unsupported), why ? why : "");
+    manager__signing_check(m);
+}
+
+void manager__signing_refused(struct manager *m, const char *why)
+{
+    PRE(why && m->phase >= MANAGER_CHAIN_WAIT);
+    char text[sizeof(m->suspension.text)];
+    if (PLANTED(UNSIGNABLE_TRIED))
+        return;
+    manager__plain(text, sizeof(text), why);
+    unsupported(m, text[0] ? text : "it cannot be signed for");
+    m->suspension.not_signed = true;
+    m->suspension.runtimes = m->chain.runtimes;
 }
 
 static enum hold_action next(const struct manager *m)
@@ -104,7 +163,7 @@ void manager__ordered(struct manager *m)
         m->account.transaction_version =
             m->chain.transaction_version; /* this one, and no later one */
     m->suspension.why = MANAGER_SUSPENSION_NONE;
-    m->suspension.stored = m->send.no_funds = false;
+    m->suspension.stored = m->send.no_funds = m->suspension.not_signed = false;
 }
 
 void manager__suspension_unstored(struct manager *m, enum manager_effect_type write)

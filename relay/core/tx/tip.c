@@ -23,7 +23,13 @@ struct row_terms *manager__terms(struct row *row)
 
 static u128 cap_of(const struct manager *m, u128 max_tip)
 {
-    return PLANTED(TIP_UNCAPPED) ? MANAGER_NO_CAP : lesser(max_tip, m->account.tip_cap);
+    u128 cap = PLANTED(TIP_UNCAPPED) ? MANAGER_NO_CAP : lesser(max_tip, m->account.tip_cap);
+    return m->chain.tip_max ? lesser(cap, m->chain.tip_max) : cap;
+}
+
+u128 manager__tip_of_filler(const struct manager *m)
+{
+    return lesser(m->account.tip_start, cap_of(m, MANAGER_NO_CAP));
 }
 
 u128 manager__tip_first(const struct manager *m, const struct manager_outbox_row *o)

@@ -55,9 +55,9 @@ static bool signs(enum manager_effect_type write)
     return write == MANAGER_FX_ADMIT || write == MANAGER_FX_RESIGN || write == MANAGER_FX_FILL;
 }
 
-/* The adapter could not sign: no node, or one that knows less than the one before it. Nothing
- * was written, so nothing need be read again; it is tried again in the next tick, or by what
- * changes the node. */
+/* The adapter could not sign: no node, one that knows less than the one before it, or a chain that
+ * does not take such a signature. Nothing was written, so nothing need be read again; it is tried
+ * again in the next tick, or by what changes the node. */
 static void not_signed(struct manager *m, enum manager_effect_type write)
 {
     PRE(signs(write));
@@ -92,8 +92,11 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
     m->writes.out[ev->write_failed.write] = false;
     if (m->phase == MANAGER_LOAD_WAIT)
         return; /* everything is being read again already */
-    if (signs(ev->write_failed.write) && ev->write_failed.code == ERR_NET) {
+    const char *why = ev->write_failed.not_signed;
+    if (signs(ev->write_failed.write) && (why || ev->write_failed.code == ERR_NET)) {
         not_signed(m, ev->write_failed.write);
+        if (why && err_class(ev->write_failed.code) != ERR_CLASS_RETRY)
+            manager__signing_refused(m, why);
         return;
     }
     manager__suspension_unstored(m, ev->write_failed.write);

@@ -13,7 +13,7 @@
  * smallest unit. */
 struct store_account {
     bool paused;            /* by whomever: nothing is admitted */
-    const char *suspension; /* "": none, or the leader's own pause: "payment", "reaped",
+    const char *suspension; /* "": none, or the leader's own pause: "payment", "signing", "reaped",
                                "transaction_version" */
     /* an operator ordered a reaped account to go on, and what that takes is not done */
     bool reborn;

@@ -184,11 +184,12 @@ static void nonce(struct diff *d, const struct diff_target *t)
 
 static void pause_account(struct diff *d, const struct diff_target *t)
 {
-    static const char *const holds[] = {"payment", "reaped", "transaction_version", "nonsense"};
+    static const char *const holds[] = {"payment", "reaped", "transaction_version", "signing",
+                                        "nonsense"};
     union any_request u = {
         .pause = {.account = t->number,
                   .epoch = t->epoch,
-                  .suspension = diff_chance(d, 50) ? holds[diff_below(d, 4)] : NULL,
+                  .suspension = diff_chance(d, 50) ? holds[diff_below(d, 5)] : NULL,
                   .reason = diff_chance(d, 50) ? "a reason" : NULL}};
     diff_request(d, t->relay, MEM_REQUEST_pause, &u);
 }

@@ -64,6 +64,9 @@ enum manager_suspension {
     MANAGER_SUSPENSION_PAYMENT, /* it cannot pay: nothing is admitted; ends by itself */
     MANAGER_SUSPENSION_REAPED, /* its nonce went back: nothing is sent before an operator's order */
     MANAGER_SUSPENSION_TRANSACTION_VERSION, /* calls may mean something else now: the same */
+    /* the chain does not take what this relay would sign: nothing is admitted or signed; ends by
+     * itself when the chain takes it, or another relay's key */
+    MANAGER_SUSPENSION_SIGNING,
 };
 /* As the table has it: "payment"; "" of none. */
 const char *manager_suspension_name(enum manager_suspension suspension);
@@ -234,7 +237,9 @@ struct manager_event {
             /* the highest block that this or another node reported; 0: none did */
             uint64_t best_known;
             uint32_t spec_version, transaction_version;
-        } chain; /* CHAIN_UP, RUNTIME */
+            u128 tip_max;            /* the highest tip that the runtime's type holds; 0: unknown */
+            const char *unsupported; /* NULL, or why nothing can be signed for the account */
+        } chain;                     /* CHAIN_UP, RUNTIME */
         struct {
             uint64_t number, best_known, finalized;
         } best;
@@ -284,6 +289,8 @@ struct manager_event {
         struct {
             enum manager_effect_type write; /* or LOAD */
             int code;
+            const char *not_signed; /* NULL, or why the adapter could not sign: nothing was written
+                                     */
         } write_failed;
         struct {
             uint64_t nonce;
