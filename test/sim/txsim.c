@@ -348,9 +348,9 @@ static void run_plant(struct args *a, struct report *ret_sum)
         uint64_t seed;
         bool lossy;
     } known[] = {{PLANT_PROBE_ORDER, 1435, false}, {PLANT_WAIT_FORGOTTEN, 605, true},
-                 {PLANT_WAIT_SHORT, 208, true},    {PLANT_WAIT_BEHIND, 220, true},
-                 {PLANT_WAIT_EXPIRED, 208, true},  {PLANT_WAIT_CANCELLED, 275, true},
-                 {PLANT_LOCK_ANYBODYS, 24, false}, {PLANT_ERROR_TRUSTED, 620, false}};
+                 {PLANT_WAIT_SHORT, 57, true},     {PLANT_WAIT_BEHIND, 175, true},
+                 {PLANT_WAIT_EXPIRED, 57, true},   {PLANT_WAIT_CANCELLED, 275, true},
+                 {PLANT_LOCK_ANYBODYS, 3, false},  {PLANT_ERROR_TRUSTED, 620, false}};
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         if (known[i].plant != plant)
             continue;
