@@ -46,7 +46,8 @@ class Mutation:
             return messages
 
     def _choose(self, said, before):
-        kinds = ['part'] * 6 + ['other', 'silence', 'twice', 'before'] + ([] if said.notified else ['error', 'error'])
+        errors = 0 if said.notified else 10 if said.method.startswith('author_submit') else 2
+        kinds = ['part'] * 6 + ['other', 'silence', 'twice', 'before'] + ['error'] * errors
         kind = self.dice.choice(kinds)
         if kind == 'silence':
             return kind, SILENCE
