@@ -147,6 +147,8 @@ static void report_down(struct node *n, bool was_ready, const struct err *err)
 {
     struct endpoint *e = &n->endpoints[n->endpoint_at];
     uint64_t now = loop_now_ms(n->loop);
+    if (!was_ready)
+        e->failed_at = now;
     if (!was_ready && strncmp(e->down, err->text, sizeof(e->down) - 1) == 0 &&
         now < e->told_at + TELL_AGAIN_MS)
         return;
@@ -162,7 +164,9 @@ void node__ready(struct node *n)
     n->phase = NODE_READY;
     n->failures = 0;
     n->endpoints[n->endpoint_at].down[0] = 0;
-    loop_timer_at(n->poll, loop_now_ms(n->loop) + n->config.silence_timeout_ms);
+    n->endpoints[n->endpoint_at].failed_at = 0;
+    n->recheck_at = loop_now_ms(n->loop) + n->config.silence_timeout_ms;
+    heads_poll_later(n);
     if (n->config.on_ready)
         n->config.on_ready(n->config.arg, &n->info);
     if (n->phase == NODE_READY)
@@ -179,6 +183,7 @@ void node__fault(struct node *n, const struct err *err)
         return;
     n->phase = NODE_ROTATE_WAIT;
     heads_reset(n);
+    blocks_reset(n);
     err_set(&why, ERR_NET, "%s", fault.text); /* for the calls in flight it is a lost connection */
     rpc_stop(node__rpc(n), &why);
     report_down(n, was_ready, &fault);
@@ -194,6 +199,7 @@ static void lost(struct node *n, const struct err *err)
     }
     n->phase = NODE_OFFLINE; /* stay at this endpoint: its rpc reconnects */
     heads_reset(n);
+    blocks_reset(n);
     report_down(n, was_ready, err);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/hex.h"
+#include "base/log.h"
 #include "chain/codec/hash.h"
 #include "node_internal.h"
 
@@ -33,9 +34,45 @@ static struct node_ask *of_call(struct rpc_call *call)
     return a;
 }
 
+/* What the endpoint refuses is asked in another way, or of another endpoint: then this one is left.
+ * True: nobody answers it to us. */
+static bool nobody_answers(struct node_ask *a, enum lack kind)
+{
+    struct node *n = a->node;
+    const struct rpc_call *call = &a->call;
+    bool refused = call->refused == RPC_ERROR_METHOD || call->refused == RPC_ERROR_SIZE;
+    if (!refused || n->phase != NODE_READY)
+        return false;
+    struct err why;
+    lack_refusal(call, node__url(n), "", &why);
+    a->err = why;
+    return !lack_leave(n, kind, UINT64_MAX, &why);
+}
+
+static void got_nonce(struct rpc_call *call);
+
+/* The runtime tells it, too; its answer begins with the nonce as an AccountInfo does. */
+static void ask_nonce_of_runtime(struct node_ask *a)
+{
+    struct buf params = {0};
+    buf_puts(&params, "[\"AccountNonceApi_account_nonce\",\"");
+    hex_put_0x(&params, a->account, a->account_len);
+    buf_puts(&params, "\"]");
+    rpc_call_start(node__rpc(a->node), &a->call, "state_call", buf_str(&params), 0, NULL, NULL,
+                   got_nonce);
+    buf_done(&params);
+}
+
 static void got_nonce(struct rpc_call *call)
 {
     struct node_ask *a = of_call(call);
+    if (call->refused == RPC_ERROR_METHOD && a->node->phase == NODE_READY &&
+        !strcmp(call->method, "state_getStorage")) {
+        ask_nonce_of_runtime(a);
+        return;
+    }
+    if (nobody_answers(a, LACK_STATE))
+        log_warn("node.nonce_untold", "text=\"%s\"", a->err.text);
     a->found = !a->err.code && !jv_is(call->result, JV_NULL);
     if (!a->err.code && !wire_account(call->result, NULL, &a->number, NULL))
         bad_answer(a);
@@ -51,6 +88,8 @@ void node_ask_nonce(struct node *n, struct node_ask *a, const uint8_t *account_i
     hex_put_0x(&params, key.data, key.len);
     buf_puts(&params, "\"]");
     ask(n, a, "state_getStorage", buf_str(&params), got_nonce, cb);
+    memcpy(a->account, account_id, len);
+    a->account_len = len;
     buf_done(&key);
     buf_done(&params);
 }
@@ -106,6 +145,9 @@ static bool read_list(struct node_ask *a, const struct jv *list, uint64_t number
 static void got_pending(struct rpc_call *call)
 {
     struct node_ask *a = of_call(call);
+    a->untold = nobody_answers(a, LACK_POOL);
+    if (a->untold)
+        log_warn("node.pool_untold", "text=\"%s\"", a->err.text);
     a->found = !a->err.code && read_list(a, call->result, a->node->info.best_number + 1);
     a->cb(a);
 }

@@ -125,23 +125,126 @@ void slot_finished(struct slot *s)
     blocks_kick(s->node);
 }
 
+/* ---- what the endpoint lacks ---- */
+
+/* The block is reported without its body. Its nonces may be there, if its hash is. */
+static void slot_unread(struct slot *s)
+{
+    static const uint8_t none[32];
+    s->unread = true;
+    s->time_ms = -1;
+    s->included_count = 0;
+    if (memcmp(s->head.hash, none, 32) != 0)
+        slot_nonces(s);
+    else
+        slot_nonces_unknown(s);
+}
+
+/* Nobody is known to have what this endpoint lacks, or the next one is asked. */
+static void slot_decide(struct slot *s)
+{
+    struct node *n = s->node;
+    struct err why = s->why;
+    if (lack_leave(n, s->lack, s->number, &why))
+        return; /* blocks_reset has cleared the slot */
+    if (s->lack == LACK_BODY)
+        slot_unread(s);
+    else
+        slot_nonces(s); /* the results stay DISPATCH_NONE */
+}
+
+static void slot_lacks(struct slot *s, enum lack kind, const struct err *why)
+{
+    struct node *n = s->node;
+    s->lack = kind;
+    s->why = *why;
+    s->state = SLOT_REACH_WAIT;
+    if (kind == LACK_BODY && n->config.needs && !n->config.needs(n->config.arg, s->number))
+        slot_unread(s);
+    else if (!lack_search(n, kind, s->number, why) && s->state == SLOT_REACH_WAIT)
+        slot_decide(s);
+}
+
+void blocks_reached(struct node *n)
+{
+    for (size_t i = 0; i < NODE_PIPELINE && n->phase == NODE_READY; i++) {
+        struct slot *s = &n->slots[i];
+        if (s->state == SLOT_REACH_WAIT && !lack_search(n, s->lack, s->number, &s->why) &&
+            s->state == SLOT_REACH_WAIT)
+            slot_decide(s);
+    }
+}
+
+void blocks_reset(struct node *n)
+{
+    for (size_t i = 0; i < NODE_PIPELINE; i++)
+        if (n->slots[i].state == SLOT_REACH_WAIT)
+            slot_clear(&n->slots[i]);
+}
+
+/* The answer says that this endpoint does not have the block, or does not answer this question.
+ * True: it is handled. */
+static bool lacks_body(struct slot *s)
+{
+    const struct rpc_call *call = &s->call;
+    bool refused = call->refused == RPC_ERROR_BLOCK || call->refused == RPC_ERROR_METHOD ||
+                   call->refused == RPC_ERROR_SIZE;
+    bool null = !call->err.code && jv_is(call->result, JV_NULL);
+    if (s->abandoned || (!refused && !null))
+        return false;
+    if (++s->attempts < NODE_ATTEMPTS) { /* a balancer may have asked a node that lags */
+        slot_again(s);
+        return true;
+    }
+    struct err why;
+    char of[40];
+    snprintf(of, sizeof(of), " of block %llu", (unsigned long long)s->number);
+    lack_refusal(call, node__url(s->node), of, &why);
+    slot_lacks(s, LACK_BODY, &why);
+    return true;
+}
+
 /* ---- events ---- */
+
+static void ask_events(struct slot *s);
+
+static void lacks_events(struct slot *s)
+{
+    struct err why;
+    char of[60];
+    snprintf(of, sizeof(of), " of the events of block %llu", (unsigned long long)s->number);
+    if (s->call.err.code)
+        lack_refusal(&s->call, node__url(s->node), of, &why);
+    else
+        err_set(&why, ERR_PROTOCOL, "%s: the state before block %llu is pruned", node__url(s->node),
+                (unsigned long long)s->number);
+    slot_lacks(s, LACK_STATE, &why);
+}
 
 static void got_events(struct rpc_call *call)
 {
     struct slot *s = CONTAINER_OF(call, struct slot, call);
     struct err err;
     PRE(s->state == SLOT_EVENTS_WAIT);
-    if (!s->abandoned && call->refused == RPC_ERROR_BLOCK) {
-        slot_nonces(s); /* the results stay DISPATCH_NONE */
+    bool other_way = !strcmp(call->method, "state_queryStorageAt");
+    if (!s->abandoned && call->refused == RPC_ERROR_METHOD && !other_way) {
+        s->node->no_storage = true;
+        ask_events(s);
+        return;
+    }
+    if (!s->abandoned && call->refused != RPC_ERROR_NONE && call->refused != RPC_ERROR_OTHER &&
+        call->refused != RPC_ERROR_PACE) {
+        lacks_events(s);
         return;
     }
     if (!slot_going_on(s))
         return;
     struct buf bytes = {0};
     struct dispatch_result *results = xcalloc(s->extrinsic_count + 1u, sizeof(*results));
+    const struct jv *changes = jv_get(jv_at(call->result, 0), "changes");
+    const struct jv *value = other_way ? jv_at(jv_at(changes, 0), 1) : call->result;
     int rc = 0;
-    if (!jv_is(call->result, JV_NULL) && !wire_bytes(call->result, &bytes))
+    if (!jv_is(value, JV_NULL) && !wire_bytes(value, &bytes))
         rc = err_set(&err, ERR_PROTOCOL, "the events are not hexadecimal");
     else if (bytes.len)
         rc = events_decode(s->runtime->metadata, bytes.data, bytes.len, results, s->extrinsic_count,
@@ -165,9 +268,12 @@ static void ask_events(struct slot *s)
     PRE(s->runtime && s->included_count > 0);
     char hash[HASH_TEXT], params[256];
     wire_hash_text(s->head.hash, hash);
-    snprintf(params, sizeof(params), "[\"%s\",\"%s\"]", wire_events_key, hash);
+    bool query = s->node->no_storage;
+    snprintf(params, sizeof(params), query ? "[[\"%s\"],\"%s\"]" : "[\"%s\",\"%s\"]",
+             wire_events_key, hash);
     s->state = SLOT_EVENTS_WAIT;
-    rpc_call_start(node__rpc(s->node), &s->call, "state_getStorage", params, 0, NULL, NULL,
+    rpc_call_start(node__rpc(s->node), &s->call,
+                   query ? "state_queryStorageAt" : "state_getStorage", params, 0, NULL, NULL,
                    got_events);
 }
 
@@ -235,7 +341,9 @@ static bool scan(struct slot *s, const struct metadata *md)
 
 void slot_scanned(struct slot *s)
 {
-    if (s->included_count && !s->state_pruned)
+    if (s->included_count && s->state_pruned)
+        lacks_events(s);
+    else if (s->included_count)
         ask_events(s);
     else
         slot_nonces(s);
@@ -329,7 +437,7 @@ static void got_block(struct rpc_call *call)
     struct slot *s = CONTAINER_OF(call, struct slot, call);
     struct wire_header h;
     PRE(s->state == SLOT_BLOCK_WAIT);
-    if (!slot_going_on(s))
+    if (lacks_body(s) || !slot_going_on(s))
         return;
     const struct jv *block = jv_get(call->result, "block");
     if (!wire_header(jv_get(block, "header"), &h))
@@ -353,10 +461,10 @@ static void got_hash(struct rpc_call *call)
     struct slot *s = CONTAINER_OF(call, struct slot, call);
     char text[HASH_TEXT], params[HASH_TEXT + 8];
     PRE(s->state == SLOT_HASH_WAIT);
-    if (!slot_going_on(s))
+    if (lacks_body(s) || !slot_going_on(s))
         return;
     if (!wire_hash(call->result, s->head.hash)) {
-        slot_failed_protocol(s, "it is finalized, but chain_getBlockHash does not know it");
+        slot_failed_protocol(s, "chain_getBlockHash gave no hash");
         return;
     }
     wire_hash_text(s->head.hash, text);
@@ -392,7 +500,7 @@ static void restart(struct node *n)
     for (size_t i = 0; i < NODE_PIPELINE; i++) {
         struct slot *s = &n->slots[i];
         s->attempts = 0;
-        if (s->state == SLOT_IDLE || s->state == SLOT_DONE)
+        if (s->state == SLOT_IDLE || s->state == SLOT_DONE || s->state == SLOT_REACH_WAIT)
             slot_clear(s);
         else
             s->abandoned = true;
@@ -435,7 +543,7 @@ static bool linked(struct node *n, struct slot *s)
 {
     struct err err;
     char have[HASH_TEXT], want[HASH_TEXT];
-    if (!n->link_known || memcmp(n->link, s->head.parent, 32) == 0)
+    if (!n->link_known || s->unread || memcmp(n->link, s->head.parent, 32) == 0)
         return true;
     wire_hash_text(s->head.parent, have);
     wire_hash_text(n->link, want);
@@ -450,6 +558,15 @@ static bool linked(struct node *n, struct slot *s)
     return false;
 }
 
+/* The first of a row of them at a higher level than the others. */
+static void tell_unread(struct node *n, const struct slot *s)
+{
+    bool first = s->number != n->unread_last + 1;
+    log_line(first ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG, "node.block_unread",
+             "number=%llu text=\"%s\"", (unsigned long long)s->number, s->why.text);
+    n->unread_last = s->number;
+}
+
 static void hand_out(struct node *n)
 {
     PRE(!n->handing_out);
@@ -458,8 +575,11 @@ static void hand_out(struct node *n)
         if (n->phase != NODE_READY || s->state != SLOT_DONE || s->number != n->follow_next ||
             !linked(n, s))
             return;
+        if (s->unread)
+            tell_unread(n, s);
         struct node_block block = {
             .head = s->head,
+            .unread = s->unread,
             .time_ms = s->time_ms,
             .extrinsic_count = s->extrinsic_count,
             .included = s->included,
@@ -471,7 +591,7 @@ static void hand_out(struct node *n)
         n->follow_next++;
         if (s->number > n->heard.base)
             heard_base(&n->heard, s->number);
-        n->link_known = true;
+        n->link_known = !s->unread;
         memcpy(n->link, s->head.hash, 32);
         n->handing_out = true;
         if (n->config.on_finalized)

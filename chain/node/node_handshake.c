@@ -34,7 +34,19 @@ static void ask_header(struct node *n, enum handshake_step step, const uint8_t h
     char text[HASH_TEXT], params[HASH_TEXT + 8];
     wire_hash_text(hash, text);
     snprintf(params, sizeof(params), "[\"%s\"]", text);
-    ask(n, step, "chain_getHeader", params);
+    ask(n, step, n->no_header ? "chain_getBlock" : "chain_getHeader", params);
+}
+
+/* The endpoint refuses chain_getHeader: a block has its header, too. */
+static bool ask_block_instead(struct node *n)
+{
+    bool header = n->step == HS_BEST_HEADER_WAIT || n->step == HS_FINALIZED_HEADER_WAIT;
+    if (!header || n->call.refused != RPC_ERROR_METHOD || n->no_header)
+        return false;
+    n->no_header = true;
+    ask_header(n, n->step,
+               n->step == HS_BEST_HEADER_WAIT ? n->info.best_hash : n->info.finalized_hash);
+    return true;
 }
 
 static void fail(struct node *n, const struct err *err)
@@ -42,6 +54,15 @@ static void fail(struct node *n, const struct err *err)
     n->step = HS_IDLE;
     if (n->phase == NODE_HANDSHAKE_WAIT && !node__gone(err))
         node__fault(n, err);
+}
+
+/* The call failed. An error answer does not name its endpoint and method. */
+static void fail_call(struct node *n, const struct rpc_call *call)
+{
+    struct err err = call->err;
+    if (err.code == ERR_RPC)
+        lack_refusal(call, node__url(n), "", &err);
+    fail(n, &err);
 }
 
 static void fail_protocol(struct node *n, const char *what)
@@ -116,8 +137,13 @@ static void subscribed(struct rpc_call *call)
         subscribe(n);
         return;
     }
-    if (call->err.code || n->phase != NODE_HANDSHAKE_WAIT) {
-        fail(n, &call->err);
+    if (call->refused == RPC_ERROR_METHOD && n->phase == NODE_HANDSHAKE_WAIT) {
+        n->no_heads = n->no_heads || n->step == HS_NEW_HEADS_WAIT;
+        n->no_finalized = n->no_finalized || n->step == HS_FINALIZED_HEADS_WAIT;
+        log_warn("node.polled", "url=%s method=%s text=\"%s\"", node__url(n), call->method,
+                 call->err.text);
+    } else if (call->err.code || n->phase != NODE_HANDSHAKE_WAIT) {
+        fail_call(n, call);
         return;
     }
     switch ((int)n->step) {
@@ -278,12 +304,14 @@ static void answered(struct rpc_call *call)
         got_version(n, NULL);
         return;
     }
+    if (call->err.code && n->phase == NODE_HANDSHAKE_WAIT && ask_block_instead(n))
+        return;
     if (call->err.code || n->phase != NODE_HANDSHAKE_WAIT) {
-        fail(n, &call->err);
+        fail_call(n, call);
         return;
     }
     bool is_hash = wire_hash(call->result, hash);
-    bool is_header = wire_header(call->result, &h);
+    bool is_header = wire_header(node__header(n, call->result), &h);
     switch ((int)n->step) {
     case HS_VERSION_WAIT:
         got_version(n, call->result);
@@ -335,7 +363,8 @@ static void answered(struct rpc_call *call)
 void handshake_start(struct node *n)
 {
     PRE(n->phase == NODE_HANDSHAKE_WAIT);
-    n->no_query_storage = false;
+    n->no_query_storage = n->no_storage = n->no_header = n->no_watch = false;
+    n->no_heads = n->no_finalized = false;
     n->verify_blocks = n->config.verify_blocks;
     if (may_be_chopsticks(n))
         ask(n, HS_VERSION_WAIT, "system_version", "[]");

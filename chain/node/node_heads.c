@@ -130,11 +130,21 @@ void heads_reset(struct node *n)
 
 /* ---- the poll ---- */
 
+enum { POLL_MS = 1000 }; /* where the node has no subscription to heads */
+
+void heads_poll_later(struct node *n)
+{
+    uint64_t ms = n->config.silence_timeout_ms;
+    if ((n->no_heads || n->no_finalized) && ms > POLL_MS)
+        ms = POLL_MS;
+    loop_timer_at(n->poll, loop_now_ms(n->loop) + ms);
+}
+
 static void poll_again(struct node *n)
 {
     n->polling = false;
     if (n->phase == NODE_READY)
-        loop_timer_at(n->poll, loop_now_ms(n->loop) + n->config.silence_timeout_ms);
+        heads_poll_later(n);
 }
 
 static void poll_header(struct rpc_call *call)
@@ -143,12 +153,13 @@ static void poll_header(struct rpc_call *call)
     struct wire_header h;
     PRE(n->polling);
     poll_again(n);
-    if (call->err.code || n->phase != NODE_READY || !wire_header(call->result, &h))
+    const struct jv *header = node__header(n, call->result);
+    if (call->err.code || n->phase != NODE_READY || !wire_header(header, &h))
         return;
     if (n->finalized.notified || h.head.number <= n->info.finalized_number)
         return;
-    n->finalized.strikes++;
-    take(&n->finalized, call->result);
+    n->finalized.strikes += !n->no_finalized;
+    take(&n->finalized, header);
     if (n->finalized.strikes < 2)
         return;
     struct err why;
@@ -168,7 +179,31 @@ static void poll_finalized(struct rpc_call *call)
     }
     wire_hash_text(hash, text);
     snprintf(params, sizeof(params), "[\"%s\"]", text);
-    rpc_call_start(node__rpc(n), call, "chain_getHeader", params, 0, NULL, NULL, poll_header);
+    rpc_call_start(node__rpc(n), call, n->no_header ? "chain_getBlock" : "chain_getHeader", params,
+                   0, NULL, NULL, poll_header);
+}
+
+static void ask_finalized(struct node *n)
+{
+    if (n->finalized.notified) {
+        n->finalized.notified = false;
+        poll_again(n);
+        return;
+    }
+    rpc_call_start(node__rpc(n), &n->poll_call, "chain_getFinalizedHead", "[]", 0, NULL, NULL,
+                   poll_finalized);
+}
+
+static void poll_best(struct rpc_call *call)
+{
+    struct node *n = CONTAINER_OF(call, struct node, poll_call);
+    PRE(n->polling);
+    if (call->err.code || n->phase != NODE_READY) {
+        poll_again(n);
+        return;
+    }
+    take(&n->best, node__header(n, call->result));
+    ask_finalized(n);
 }
 
 void heads_poll(void *arg)
@@ -176,14 +211,17 @@ void heads_poll(void *arg)
     struct node *n = arg;
     if (n->phase != NODE_READY || n->polling)
         return;
-    backoff_reset(&n->backoff); /* it has held for a while */
-    node_recheck_runtime(n);
-    if (n->finalized.notified) {
-        n->finalized.notified = false;
-        poll_again(n);
-        return;
+    uint64_t now = loop_now_ms(n->loop);
+    if (now >= n->recheck_at) {
+        n->recheck_at = now + n->config.silence_timeout_ms;
+        backoff_reset(&n->backoff); /* it has held for a while */
+        node_recheck_runtime(n);
     }
     n->polling = true;
-    rpc_call_start(node__rpc(n), &n->poll_call, "chain_getFinalizedHead", "[]", 0, NULL, NULL,
-                   poll_finalized);
+    if (n->no_heads)
+        rpc_call_start(node__rpc(n), &n->poll_call,
+                       n->no_header ? "chain_getBlock" : "chain_getHeader", "[]", 0, NULL, NULL,
+                       poll_best);
+    else
+        ask_finalized(n);
 }

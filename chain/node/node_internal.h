@@ -92,6 +92,7 @@ void heads_apply(struct head_watch *w, const struct node_head *head);
 bool heads_raise_best_known(struct node *n, uint64_t height);
 void heads_reset(struct node *n); /* connection lost */
 void heads_poll(void *arg);       /* timer */
+void heads_poll_later(struct node *n);
 
 /* ---- node_handshake.c ---- */
 enum handshake_step {
@@ -109,6 +110,29 @@ enum handshake_step {
 };
 void handshake_start(struct node *n);
 
+/* ---- node_lack.c: what endpoints lack ---- */
+enum lack { LACK_BODY, LACK_STATE, LACK_POOL, LACK_COUNT };
+
+/* The search for the height up to which the present endpoint lacks blocks or states. */
+struct reach {
+    bool on;
+    enum lack kind;
+    uint64_t lacks, has, middle;
+    bool of_hash; /* the call asks for the hash of `middle` */
+    struct rpc_call call;
+    struct err why;
+};
+
+/* The present endpoint lacks this. True: another one may have it, and the node leaves this one with
+ * this reason. False: nobody is known to have it. */
+bool lack_leave(struct node *n, enum lack kind, uint64_t number, const struct err *why);
+/* Ask the present endpoint up to where it lacks blocks. True: blocks_reached follows. False: there
+ * is nothing to find out. */
+bool lack_search(struct node *n, enum lack kind, uint64_t number, const struct err *why);
+/* "url: method of block 5: State already discarded (not this block)" */
+void lack_refusal(const struct rpc_call *call, const char *url, const char *of, struct err *ret);
+void blocks_reached(struct node *n); /* node_blocks.c: lack_search has ended */
+
 /* ---- node_blocks.c ---- */
 enum slot_state {
     SLOT_IDLE,
@@ -119,6 +143,7 @@ enum slot_state {
     SLOT_EVENTS_WAIT,
     SLOT_NONCES_WAIT,
     SLOT_NONCE_WAIT,
+    SLOT_REACH_WAIT, /* the endpoint lacks it: lack_search finds out from where on it has blocks */
     SLOT_DONE,
 };
 
@@ -138,6 +163,9 @@ struct slot {
     struct runtime_fetch fetch;
     struct runtime *runtime; /* NULL: not known yet; the current one is assumed */
     bool state_pruned;
+    bool unread;    /* no endpoint has its body */
+    enum lack lack; /* SLOT_REACH_WAIT */
+    struct err why;
     struct buf bytes; /* of all extrinsics */
     int64_t time_ms;
     struct span *extrinsics;
@@ -171,7 +199,8 @@ bool node__included(const struct metadata *md, const uint8_t *bytes, size_t len,
                     struct node_included *ret);
 void blocks_init(struct node *n);
 void blocks_done(struct node *n);
-void blocks_kick(struct node *n); /* report blocks that are done, start to read further ones */
+void blocks_reset(struct node *n); /* connection lost */
+void blocks_kick(struct node *n);  /* report blocks that are done, start to read further ones */
 
 void slot_failed_protocol(struct slot *s, const char *what);
 
@@ -181,7 +210,8 @@ void slot_signatures(
 void slot_scanned(struct slot *s); /* all are right, or cannot be checked */
 
 /* ---- node_nonces.c: nonces and balances of a slot's accounts ---- */
-void slot_nonces(struct slot *s); /* ends in slot_finished or slot_failed */
+void slot_nonces(struct slot *s);         /* ends in slot_finished or slot_failed */
+void slot_nonces_unknown(struct slot *s); /* ends in slot_finished */
 void slot_finished(struct slot *s);
 bool slot_going_on(struct slot *s); /* false: abandoned, or its call failed; both are handled */
 void slot_failed(struct slot *s, const struct err *err);
@@ -200,9 +230,12 @@ enum node_phase {
 struct endpoint {
     struct node *node;
     struct rpc *rpc;
-    char down[200];   /* the last text given to on_down */
-    uint64_t told_at; /* when it was given */
-    bool other_chain; /* its genesis was another one, when it was asked last */
+    char down[200];                /* the last text given to on_down */
+    uint64_t told_at;              /* when it was given */
+    uint64_t failed_at;            /* the last attempt to make it READY that failed; 0: none */
+    uint64_t lacks_to[LACK_COUNT]; /* of this height and all below, when it was asked last */
+    uint64_t lacks_at[LACK_COUNT]; /* then; 0: never */
+    bool other_chain;              /* its genesis was another one, when it was asked last */
 };
 
 struct node {
@@ -259,7 +292,11 @@ struct node {
     struct birth births[NODE_BIRTHS]; /* by number; of the present connection */
     struct account *accounts;
     size_t account_count;
-    bool no_query_storage; /* this node has no state_queryStorageAt */
+    struct reach reach;
+    uint64_t unread_last; /* the last height that was reported as unread */
+    /* Methods that this endpoint refuses. */
+    bool no_query_storage, no_storage, no_header, no_watch, no_heads, no_finalized;
+    uint64_t recheck_at; /* the runtime is asked for again */
 };
 
 static inline struct rpc *node__rpc(struct node *n)
@@ -270,6 +307,12 @@ static inline struct rpc *node__rpc(struct node *n)
 static inline const char *node__url(struct node *n)
 {
     return node__rpc(n)->config.url;
+}
+
+/* The header in the answer to chain_getHeader, or to chain_getBlock where that is refused. */
+static inline const struct jv *node__header(const struct node *n, const struct jv *result)
+{
+    return n->no_header ? jv_get(jv_get(result, "block"), "header") : result;
 }
 
 /* Leave this endpoint and try the next one. */

@@ -23,8 +23,39 @@ size_t node_watch_account(struct node *n, const uint8_t *account_id, size_t len)
     return n->account_count++;
 }
 
-static void nonces_unknown(struct slot *s)
+static bool wanted(const struct node *n, size_t account)
 {
+    return !n->config.wants_account || n->config.wants_account(n->config.arg, account);
+}
+
+static void nonces_begin(struct slot *s)
+{
+    const struct node *n = s->node;
+    PRE(n->runtime && !s->nonces);
+    s->nonce_count = n->account_count;
+    s->nonces = xcalloc(s->nonce_count + 1, sizeof(*s->nonces));
+    s->balances = xcalloc(s->nonce_count + 1, sizeof(*s->balances));
+    s->asked = xcalloc(s->nonce_count + 1, sizeof(*s->asked));
+    for (size_t i = 0; i < s->nonce_count; i++) {
+        bool asked = wanted(n, i);
+        s->nonces[i] = asked ? 0 : UINT64_MAX;
+        s->balances[i].known = asked && metadata_account_has_free(n->runtime->metadata);
+        if (asked)
+            s->asked[s->asked_count++] = i;
+    }
+}
+
+/* The endpoint does not have the state, or does not answer this to us. */
+static bool unanswerable(const struct rpc_call *call)
+{
+    return call->refused == RPC_ERROR_BLOCK || call->refused == RPC_ERROR_METHOD ||
+           call->refused == RPC_ERROR_SIZE;
+}
+
+void slot_nonces_unknown(struct slot *s)
+{
+    if (!s->nonces)
+        nonces_begin(s);
     for (size_t i = 0; i < s->nonce_count; i++)
         s->nonces[i] = UINT64_MAX;
     memset(s->balances, 0, s->nonce_count * sizeof(*s->balances));
@@ -54,8 +85,8 @@ static void got_one(struct rpc_call *call)
 {
     struct slot *s = CONTAINER_OF(call, struct slot, call);
     PRE(s->state == SLOT_NONCE_WAIT && s->nonce_next < s->asked_count);
-    if (!s->abandoned && call->refused == RPC_ERROR_BLOCK) {
-        nonces_unknown(s);
+    if (!s->abandoned && unanswerable(call)) {
+        slot_nonces_unknown(s);
         return;
     }
     if (!slot_going_on(s))
@@ -116,13 +147,13 @@ static void got_all(struct rpc_call *call)
 {
     struct slot *s = CONTAINER_OF(call, struct slot, call);
     PRE(s->state == SLOT_NONCES_WAIT);
-    if (!s->abandoned && call->refused == RPC_ERROR_METHOD) {
+    if (!s->abandoned && (call->refused == RPC_ERROR_METHOD || call->refused == RPC_ERROR_SIZE)) {
         s->node->no_query_storage = true;
         ask_one(s);
         return;
     }
-    if (!s->abandoned && call->refused == RPC_ERROR_BLOCK) {
-        nonces_unknown(s);
+    if (!s->abandoned && unanswerable(call)) {
+        slot_nonces_unknown(s);
         return;
     }
     if (!slot_going_on(s))
@@ -148,29 +179,12 @@ static void ask_all(struct slot *s)
     buf_done(&params);
 }
 
-static bool wanted(const struct node *n, size_t account)
-{
-    return !n->config.wants_account || n->config.wants_account(n->config.arg, account);
-}
-
 void slot_nonces(struct slot *s)
 {
-    const struct node *n = s->node;
-    PRE(n->runtime && !s->nonces);
-    s->nonce_count = n->account_count;
-    s->nonces = xcalloc(s->nonce_count + 1, sizeof(*s->nonces));
-    s->balances = xcalloc(s->nonce_count + 1, sizeof(*s->balances));
-    s->asked = xcalloc(s->nonce_count + 1, sizeof(*s->asked));
-    for (size_t i = 0; i < s->nonce_count; i++) {
-        bool asked = wanted(n, i);
-        s->nonces[i] = asked ? 0 : UINT64_MAX;
-        s->balances[i].known = asked && metadata_account_has_free(n->runtime->metadata);
-        if (asked)
-            s->asked[s->asked_count++] = i;
-    }
+    nonces_begin(s);
     if (s->asked_count == 0)
         slot_finished(s);
-    else if (n->no_query_storage)
+    else if (s->node->no_query_storage)
         ask_one(s);
     else
         ask_all(s);

@@ -1,8 +1,9 @@
 /* Submits an extrinsic and watches it (author_submitAndWatchExtrinsic).
  *
  * A node limits the subscriptions of a connection (1024 by default) and refuses another one with
- * -32006 before it reads the extrinsic. Such an extrinsic is submitted without a watch: finalized
- * blocks show its outcome, and the transaction manager asks about it when it stays silent. */
+ * -32006 before it reads the extrinsic; some endpoints refuse the method. Then it is submitted
+ * without a watch: finalized blocks show its outcome, and the transaction manager asks about it
+ * when it stays silent. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,10 +108,11 @@ static bool no_room(struct node_submit *s)
 {
     struct node *n = s->node;
     const struct rpc_call *call = &s->sub.call;
-    if (!s->watched || call->refused != RPC_ERROR_WATCHES)
+    if (!s->watched || (call->refused != RPC_ERROR_WATCHES && call->refused != RPC_ERROR_METHOD))
         return false;
     submit_done(s);
     s->done = false;
+    n->no_watch = n->no_watch || call->refused == RPC_ERROR_METHOD;
     if (!n->watch_full)
         log_info("node.watch_limit", "url=%s watches=%u text=\"%s\"", node__url(n), n->watches,
                  call->err.text);
@@ -163,7 +165,7 @@ void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *byt
     hex_put_0x(params, bytes, len);
     buf_puts(params, "\"]");
     n->watch_full = n->watch_full && n->watches >= n->watch_max;
-    s->watched = !n->watch_full;
+    s->watched = !n->watch_full && !n->no_watch;
     n->watches += s->watched;
     if (s->watched)
         rpc_subscribe_start(node__rpc(n), &s->sub, "author_submitAndWatchExtrinsic",

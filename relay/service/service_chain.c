@@ -144,6 +144,17 @@ static enum tx_signature verify(void *arg, const struct tx_included *x, const st
     return account_verify(x, md, facts);
 }
 
+/* Where nothing is in flight, a block says no more than the nonce behind it. */
+static bool needs(void *arg, uint64_t number)
+{
+    const struct service *s = arg;
+    (void)number;
+    for (size_t i = 0; i < s->account_count; i++)
+        if (s->accounts[i].role == ACCOUNT_LEADER && manager_needs_blocks(s->accounts[i].manager))
+            return true;
+    return false;
+}
+
 /* Nor is what the chain says of accounts that other relays lead asked for: at each block, with
  * thousands of them. */
 static bool wants_account(void *arg, size_t index)
@@ -170,6 +181,7 @@ static void on_finalized(void *arg, const struct node_block *block)
             continue;
         struct manager_block b = {.number = block->head.number,
                                   .time_ms = block->time_ms,
+                                  .unread = block->unread,
                                   .account_nonce = UINT64_MAX,
                                   .included = rows};
         memcpy(b.hash, block->head.hash, 32);
@@ -261,6 +273,7 @@ struct room *service_chain(struct service *s, struct err *err)
         .on_runtime = on_runtime,
         .on_best = on_best,
         .on_finalized = on_finalized,
+        .needs = needs,
         .wants = wants,
         .verify = verify,
         .wants_account = wants_account,

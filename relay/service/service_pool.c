@@ -42,6 +42,7 @@ struct service_pool {
     struct buf hashes; /* of everybody's */
     struct list waiting, sent;
     bool out, failed;
+    bool untold;               /* no endpoint tells its pool: the answer is empty */
     struct pool_birth *births; /* of what was answered; the last one is being asked for */
     size_t birth_count;
 };
@@ -69,7 +70,7 @@ static void on_pooled(struct node_ask *ask, const struct node_included *x)
         note(a->pool_ask, &x->tx);
 }
 
-static void end(struct pool_ask *q, bool failed)
+static void end(struct pool_ask *q, bool failed, bool untold)
 {
     struct account *a = q->account;
     list_remove(&q->node);
@@ -79,6 +80,7 @@ static void end(struct pool_ask *q, bool failed)
         account_event(a, &(struct manager_event){
                              .type = MANAGER_EV_POOL,
                              .pool = {.failed = failed,
+                                      .untold = untold,
                                       .hashes = (const uint8_t(*)[32])(const void *)q->hashes.data,
                                       .count = q->hashes.len / 32,
                                       .pooled = q->pooled,
@@ -99,10 +101,10 @@ static void finish(struct service_pool *p, bool closing)
     p->birth_count = 0;
     p->out = false;
     for (struct list *i = list_first(&p->sent); i; i = list_first(&p->sent))
-        end(CONTAINER_OF(i, struct pool_ask, node), p->failed);
+        end(CONTAINER_OF(i, struct pool_ask, node), p->failed, p->untold);
     if (closing)
         for (struct list *i = list_first(&p->waiting); i; i = list_first(&p->waiting))
-            end(CONTAINER_OF(i, struct pool_ask, node), true);
+            end(CONTAINER_OF(i, struct pool_ask, node), true, false);
     ask(p);
 }
 
@@ -189,7 +191,8 @@ static void on_birth(struct node_ask *n)
 static void on_answer(struct node_ask *n)
 {
     struct service_pool *p = CONTAINER_OF(n, struct service_pool, ask);
-    p->failed = n->err.code != 0;
+    p->untold = n->untold;
+    p->failed = n->err.code != 0 && !n->untold;
     if (p->failed)
         finish(p, n->err.code == ERR_CANCELED); /* the node is closing */
     else

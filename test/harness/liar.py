@@ -54,6 +54,38 @@ def of_another_chain(method, params):
     return '0x' + '99' * 32 if method == 'chain_getBlockHash' and params == [0] else None
 
 
+def closed(*methods, refusal=None):
+    """A rule for `reply`: these methods are refused."""
+    refusal = refusal or Refusal(-32601, 'RPC call is unsafe to be called externally')
+    return lambda method, params: refusal if method in methods else None
+
+
+class Pruned:
+    """A rule for `reply`: blocks below a height have no body (null), or no state (4003)."""
+
+    def __init__(self, chain, below, bodies=True):
+        self.chain, self.below, self.bodies = chain, below, bodies
+        self.heights = {}
+
+    def _gone(self, block):
+        if not isinstance(block, str) or len(block) != 66:
+            return False
+        if block not in self.heights:
+            header = self.chain.rpc('chain_getHeader', block)
+            self.heights[block] = int(header['number'], 16) if header else 0
+        return self.heights[block] < self.below
+
+    def __call__(self, method, params):
+        if method == 'chain_getBlock' and params and self.bodies and self._gone(params[0]):
+            return Null
+        if method.startswith('state_') and params and self._gone(params[-1]):
+            return Refusal(4003, 'Client error: UnknownBlock: State already discarded')
+        return None
+
+
+Null = object()  # a rule's null, which is an answer
+
+
 class Limit:
     """A rule for `reply`: a token bucket that refuses what is over it."""
 
@@ -162,7 +194,7 @@ class Link:
             self.asked[request['id']] = method, params
             return True
         self.liar.lies[method] += 1
-        said = {'error': result.error} if isinstance(result, Refusal) else {'result': result}
+        said = {'error': result.error} if isinstance(result, Refusal) else {'result': None if result is Null else result}
         self._send({'jsonrpc': '2.0', 'id': request['id'], **said})
         return False
 

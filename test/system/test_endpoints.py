@@ -2,8 +2,9 @@
 one is asked, the service goes on, and nothing waits without a word."""
 from harness import proc
 from harness.cases import CaseTest, load_tests  # noqa: F401
-from harness.liar import Liar, Limit, of_another_chain
+from harness.liar import Liar, Limit, Pruned, Refusal, closed, of_another_chain
 from harness.relay import cli
+from harness.world import ALICE, BOB
 
 
 class EndpointsTest(CaseTest):
@@ -78,3 +79,99 @@ class EndpointsTest(CaseTest):
     def test_r6_five_a_second(self):
         """Not even a handshake fits into the burst."""
         self.limited(5, 5, 5)
+
+    # ---- R4: closed methods ----
+
+    ANOTHER_WAY = ('author_pendingExtrinsics', 'author_submitAndWatchExtrinsic', 'state_getStorage', 'state_queryStorageAt',
+                   'chain_getHeader', 'chain_subscribeNewHeads', 'chain_subscribeFinalizedHeads',
+                   'state_subscribeRuntimeVersion', 'author_unwatchExtrinsic', 'state_call')
+    NO_OTHER_WAY = ('chain_getBlockHash', 'chain_getFinalizedHead', 'state_getRuntimeVersion')
+
+    def test_r4_each_method_closed_alone(self):
+        """Without the method there is another way: at a start, while it leads, at a failover."""
+        world = self.world('--block-ms', '100', start=False)
+        for method in self.ANOTHER_WAY:
+            with self.subTest(method):
+                liar = self.liar(world, closed(method))
+                first = world.relay('first', endpoints=[liar.url])
+                world.wait_leader(first)
+                self.sent(world, f'{method} at a start')
+                second = world.relay('second', endpoints=[liar.url])
+                second.wait_log('relay.running')
+                first.kill()
+                world.wait_leader(second)
+                self.sent(world, f'{method} at a failover')
+                second.kill()
+        self.assert_once(world)
+
+    def sent(self, world, text):
+        tx = world.enqueue(text)
+        proc.wait_for(text, lambda: world.pg.value('SELECT outcome FROM txrelay.status(%s)', (tx,)), 20)
+
+    def test_r4_each_method_closed_with_a_good_second(self):
+        world = self.world('--block-ms', '100', start=False)
+        for method in (*self.NO_OTHER_WAY, 'chain_getBlock', 'author_pendingExtrinsics'):
+            with self.subTest(method):
+                liar = self.liar(world)
+                relay = world.relay('one', endpoints=[liar.url, world.chain.ws])
+                world.wait_leader(relay)
+                liar.reply = closed(method)
+                self.sent(world, f'{method} while it leads')
+                relay.kill()
+                relay = world.relay('two', endpoints=[liar.url, world.chain.ws])
+                world.wait_leader(relay)
+                self.sent(world, f'{method} at a start')
+                relay.kill()
+        self.assert_once(world)
+
+    def test_r4_a_pool_that_is_too_large_to_be_told(self):
+        world = self.world('--block-ms', '100', start=False)
+        liar = self.liar(world, closed('author_pendingExtrinsics', refusal=Refusal(-32008, 'Response is too big')))
+        relay = world.relay('one', endpoints=[liar.url])
+        world.wait_leader(relay)
+        world.set(paused=True)
+        tx = world.enqueue('in the pool')
+        world.wait_pool(1)
+        relay.kill()
+        heir = world.relay('heir', endpoints=[liar.url])
+        world.wait_leader(heir)
+        heir.wait_log('account.alert.*no endpoint tells its pool')
+        world.set(paused=False)
+        world.wait_end(tx)
+        self.assert_once(world)
+
+    # ---- R3, F4: blocks that cannot be read ----
+
+    def away(self, pruned, endpoints=lambda world, liar: [liar.url]):
+        """(world, relay): a transaction of alice is in a block that the endpoint lost while the relay was away."""
+        world = self.world('--block-ms', '100', start=False, accounts=(ALICE, BOB))
+        liar = self.liar(world)
+        relay = world.relay('one', endpoints=[liar.url])
+        world.wait_leader(relay)
+        world.set(paused=True)
+        tx = world.enqueue('in a lost block')
+        world.wait_pool(1)
+        relay.kill()
+        world.set(paused=False)
+        proc.wait_for('its block to be final', lambda: world.stranger.next_nonce() == 1)
+        best = world.best()
+        proc.wait_for('more blocks', lambda: world.best() > best + 12)
+        liar.reply = pruned(world.chain, best + 3)
+        heir = world.relay('heir', endpoints=endpoints(world, liar))
+        return world, heir, tx
+
+    def test_r3_the_others_go_on(self):
+        world, heir, tx = self.away(Pruned)
+        world.wait_leader(heir)
+        bob = world.enqueue('of bob', alias='bob')
+        world.wait_end(bob)
+        later = world.enqueue('of alice, later')
+        world.wait_end(later)
+        heir.wait_log('node.block_unread.*chain_getBlock of block')
+        self.assertEqual(heir.text().count('chain.down'), 0)
+        self.assertIn('cannot be read from any endpoint', world.blocked()['reason'])
+
+    def test_r3_the_archive_is_asked(self):
+        world, heir, tx = self.away(Pruned, lambda world, liar: [liar.url, world.chain.ws])
+        world.wait_end(tx)
+        self.assert_once(world)

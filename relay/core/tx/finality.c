@@ -1,5 +1,6 @@
 /* Finalized blocks: the only truth about the end of a row. Every height is seen once and in
  * order. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/hex.h"
@@ -12,6 +13,8 @@ void manager__follow(struct manager *m, uint64_t from)
         from = 1; /* the genesis block holds nothing of ours */
     m->final.processed = from - 1;
     m->final.gap_from = 0;
+    if (from <= m->final.unread_from) /* they are read once more */
+        m->final.unread_from = m->final.unread_to = 0;
     m->final.following = true;
     manager__fx(m, MANAGER_FX_FOLLOW)->number = from;
 }
@@ -153,8 +156,38 @@ static void search(struct manager *m, const struct manager_block *block)
             manager__try_collect(m, &block->included[i], block);
 }
 
+bool manager_needs_blocks(const struct manager *m)
+{
+    return m->line.rows || m->reconcile.on;
+}
+
+/* Nobody has this block. Its account goes on by its nonces; of a transaction that may be in it,
+ * only they can tell whether it is. */
+static void unread(struct manager *m, const struct manager_block *block)
+{
+    if (!m->final.unread_to)
+        m->final.unread_from = block->number;
+    m->final.unread_to = block->number;
+    struct row *row = line_first(&m->line, SET_LIVE, 0);
+    if (!row || row->submitted_block >= block->number)
+        return;
+    manager__alert_once(
+        m, ALERT_UNREAD,
+        "no endpoint has block %llu, which may hold nonce %llu: its account's nonce "
+        "tells",
+        (unsigned long long)block->number, (unsigned long long)row->nonce);
+    char text[NOTE_SIZE];
+    snprintf(text, sizeof(text), "block %llu, which may hold it, cannot be read from any endpoint",
+             (unsigned long long)block->number);
+    manager__note(m, row, text);
+}
+
 static void regular(struct manager *m, const struct manager_block *block)
 {
+    if (block->unread)
+        unread(m, block);
+    else
+        manager__alert_over(m, ALERT_UNREAD);
     for (size_t i = 0; i < block->included_count; i++)
         included(m, &block->included[i], block);
     if (block->account_nonce != UINT64_MAX) {
@@ -172,12 +205,36 @@ static void regular(struct manager *m, const struct manager_block *block)
     manager__presigned_dead(m);
 }
 
+/* What a wait after lost commits has not read may be what they sent, so no such block is passed
+ * over: it is asked for again until somebody has it. */
+static bool stuck(struct manager *m, const struct manager_block *told)
+{
+    enum { AGAIN_MS = 60000 };
+    struct final_view *f = &m->final;
+    if (!m->era_wait.on)
+        f->stuck_at = 0;
+    bool next = f->following && told->number == f->processed + 1;
+    if (next && told->unread && m->era_wait.on && f->stuck_at != told->number) {
+        f->stuck_at = told->number;
+        f->stuck_again = m->now + AGAIN_MS;
+        manager__alert(m, "the wait after lost commits needs block %llu, which no endpoint has",
+                       (unsigned long long)told->number);
+    } else if (next && !told->unread) {
+        f->stuck_at = 0;
+    }
+    if (f->stuck_at && m->now >= f->stuck_again) {
+        f->stuck_again = m->now + AGAIN_MS;
+        manager__follow(m, f->stuck_at);
+    }
+    return f->stuck_at != 0;
+}
+
 void manager__finalized(struct manager *m, const struct manager_block *told)
 {
     PRE(told && (!told->included_count || told->included));
     if (told->number > m->chain.finalized)
         m->chain.finalized = told->number;
-    if (m->phase < MANAGER_CHAIN_WAIT || !expected(m, told->number))
+    if (m->phase < MANAGER_CHAIN_WAIT || stuck(m, told) || !expected(m, told->number))
         return;
     struct manager_block block = *told;
     if (block.account_nonce != UINT64_MAX &&

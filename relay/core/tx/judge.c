@@ -57,7 +57,10 @@ static bool behind_probe_head(const struct manager *m, const struct row *row)
 static void judge(struct manager *m, struct row *row, uint64_t best_nonce)
 {
     PRE(row->state == ROW_UNSURE && row->seq < m->line.probe_seq);
-    bool pooled = row->last_pool_probe == m->line.probe_seq;
+    /* Bytes that a node has banned are those that it has seen. Where it tells no pool, they may be
+     * in it for as long as they are valid. */
+    bool pooled =
+        row->last_pool_probe == m->line.probe_seq || (m->probe.pool_untold && row->banned);
     if (row->nonce < best_nonce) {
         if (row->state != ROW_IN_BLOCK)
             line_move(&m->line, row, ROW_IN_BLOCK);

@@ -76,6 +76,8 @@ enum {
     ALERT_GUARD = 512,
     ALERT_BALANCE = 1024,
     ALERT_BELOW = 2048,
+    ALERT_POOL = 8192,
+    ALERT_UNREAD = 16384,
     ALERT_NONCE = 4096,
     ALERT_DEADLINE = 4096,
     ALERTS_OF_SENDING = ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
@@ -105,6 +107,8 @@ struct final_view {        /* finality.c: what finalized blocks said */
     bool known;            /* `nonce` is */
     uint64_t regular_from; /* earlier blocks are searched for what is lost, and say nothing else */
     uint64_t gap_from;     /* a skipped height that was requested again */
+    uint64_t unread_from, unread_to; /* among these are blocks that nobody could read; 0: none */
+    uint64_t stuck_at, stuck_again;  /* a wait needs this block; when it is asked for again */
 };
 
 struct chain_ticks { /* chain_tick.c: the pace of repair */
@@ -140,6 +144,7 @@ struct probing {         /* probe.c, and judge.c the scout */
     /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
     uint64_t probe_head;
     bool probe_head_back; /* it is back: what the next probe does not see is lost */
+    bool pool_untold;     /* no endpoint told its pool when it was asked last */
     bool node_unverified; /* the node's account nonce is unknown or behind: do not submit */
 };
 
@@ -399,6 +404,8 @@ void manager__send_pump(struct manager *m);
 /* The open row that an answer or a status is about; NULL: it ended meanwhile, or was forgotten. */
 struct row *manager__known(const struct manager *m, uint64_t nonce, const uint8_t hash[32],
                            bool *ret_current);
+/* Put into the history of this row, and into blocked_accounts, what keeps it. */
+void manager__note(struct manager *m, struct row *row, const char *text);
 void manager__reply(struct manager *m, const struct manager_event *ev);
 /* A block has come: the window grows unless the pool was full in it. */
 void manager__window_block(struct manager *m);

@@ -128,6 +128,13 @@ void manager__pool_answer(struct manager *m, const struct manager_event *ev)
 {
     if (!answered(m, PROBE_POOL, ev->pool.failed))
         return;
+    m->probe.pool_untold = ev->pool.untold;
+    if (ev->pool.untold)
+        manager__alert_once(m, ALERT_POOL,
+                            "no endpoint tells its pool: what is in it is known by submitting the "
+                            "same bytes again, by nonces and by blocks");
+    else
+        manager__alert_over(m, ALERT_POOL);
     for (size_t i = 0; i < ev->pool.count; i++) {
         struct row *row = line_by_hash(&m->line, ev->pool.hashes[i]);
         if (row)

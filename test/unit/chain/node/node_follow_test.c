@@ -436,14 +436,14 @@ static void balance_of_an_account_that_is_not_named(void **state)
     rig_done(&rig);
 }
 
-static void pruned_state(void **state)
+/* The endpoint has pruned the state; a second one, if there is one, has not. */
+static void state_pruned(size_t endpoints)
 {
-    (void)state;
     struct node_rig rig;
     struct extrinsic x;
     struct buf events = {0};
     uint8_t account[32] = {7};
-    rig_start(&rig, 1, &polkadot);
+    rig_start(&rig, endpoints, &polkadot);
     struct fake *f = &rig.fake[0];
     make_extrinsic(&x, &polkadot, 0);
     fake_events_begin(&events, 1);
@@ -452,6 +452,10 @@ static void pruned_state(void **state)
     add_empty(f, 4);
     f->finalized = f->best = 5;
     f->pruned_below = 4;
+    if (endpoints == 2) {
+        fake_copy(&rig.fake[1], f);
+        rig.fake[1].finalized = rig.fake[1].best = 5;
+    }
     rig.want = x.hash;
     rig_connect(&rig);
     node_watch_account(rig.node, account, 32);
@@ -459,15 +463,31 @@ static void pruned_state(void **state)
     rig_wait_seen(&rig, 5);
     expect_heights(&rig, 1, 5);
     assert_int_equal(rig.seen[0].included_count, 1);
-    assert_int_equal(rig.seen[0].included.tx.result.outcome, DISPATCH_NONE);
-    assert_true(rig.seen[0].nonce == UINT64_MAX);
-    assert_false(rig.seen[0].balance.known);
+    if (endpoints == 2) {
+        assert_int_equal(rig.seen[0].included.tx.result.outcome, DISPATCH_OK);
+    } else {
+        assert_int_equal(rig.seen[0].included.tx.result.outcome, DISPATCH_NONE);
+        assert_true(rig.seen[0].nonce == UINT64_MAX);
+        assert_false(rig.seen[0].balance.known);
+        assert_int_equal(rig.down, 0);
+    }
     assert_int_equal(rig.seen[4].nonce, 0);
     assert_true(rig.seen[4].balance.known);
-    assert_int_equal(rig.down, 0);
     buf_done(&x.bytes);
     buf_done(&events);
     rig_done(&rig);
+}
+
+static void pruned_state(void **state)
+{
+    (void)state;
+    state_pruned(1);
+}
+
+static void r8_the_next_endpoint_has_the_state(void **state)
+{
+    (void)state;
+    state_pruned(2);
 }
 
 static void restart_at_once(struct node_rig *rig, const struct node_block *block)
@@ -809,7 +829,7 @@ static bool spoil(struct fake *f, struct ws_peer *p, const char *method, const j
         return false;
     switch ((*left)-- % 5) {
     case 0:
-        fake_answer(p, id, json_null());
+        fake_answer(p, id, json_true());
         return true;
     case 1:
         fake_answer(p, id,
@@ -847,6 +867,146 @@ static void wrong_answers(void **state)
     rig_wait_seen(&rig, 20);
     expect_heights(&rig, 1, 20);
     assert_int_equal(left, 0);
+    rig_done(&rig);
+}
+
+/* ---- R3, F4: blocks that an endpoint does not have ---- */
+
+enum { GONE_BELOW = 12 };
+
+/* The bodies below a height are gone; the headers are not. */
+static bool no_bodies(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                      const json_t *params)
+{
+    const char *hash = json_string_value(json_array_get(params, 0));
+    if (strcmp(method, "chain_getBlock") != 0 || !hash)
+        return false;
+    for (uint64_t h = 0; h < GONE_BELOW; h++)
+        if (strcmp(f->blocks[h].hash, hash) == 0) {
+            fake_answer(p, id, json_null());
+            return true;
+        }
+    return false;
+}
+
+/* Not even the hashes are there, as after a warp sync. */
+static bool no_hashes(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                      const json_t *params)
+{
+    const json_t *height = json_array_get(params, 0);
+    (void)f;
+    if (strcmp(method, "chain_getBlockHash") != 0 || !height || json_integer_value(height) == 0 ||
+        json_integer_value(height) >= GONE_BELOW)
+        return false;
+    fake_answer(p, id, json_null());
+    return true;
+}
+
+static bool closed_block(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                         const json_t *params)
+{
+    (void)f, (void)params;
+    if (strcmp(method, "chain_getBlock") != 0)
+        return false;
+    fake_error(p, id, -32601, "Method not found", NULL);
+    return true;
+}
+
+static void alone(bool (*hook)(struct fake *f, struct ws_peer *p, const char *method,
+                               const json_t *id, const json_t *params),
+                  uint64_t gone_below)
+{
+    struct node_rig rig;
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    f->hook = hook;
+    add_empty(f, 20);
+    f->finalized = f->best = 20;
+    rig_connect(&rig);
+    node_follow(rig.node, 1);
+    rig_wait_seen(&rig, 20);
+    for (size_t i = 0; i < 20; i++) {
+        assert_int_equal(rig.seen[i].head.number, i + 1);
+        assert_int_equal(rig.seen[i].unread, i + 1 < gone_below);
+    }
+    assert_int_equal(rig.ready, 1);
+    assert_int_equal(rig.down, 0); /* no connection was closed for it */
+    rig_done(&rig);
+}
+
+static void r3_bodies_that_nobody_has(void **state)
+{
+    (void)state;
+    alone(no_bodies, GONE_BELOW);
+    alone(no_hashes, GONE_BELOW);
+    alone(closed_block, UINT64_MAX);
+}
+
+/* The second one has them, or a part of them: each endpoint is visited once. */
+static void r3_the_next_endpoint_is_asked(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 2, &polkadot);
+    struct fake *f = &rig.fake[0], *g = &rig.fake[1];
+    add_empty(f, 20);
+    fake_copy(g, f);
+    f->finalized = f->best = g->finalized = g->best = 20;
+    f->hook = no_bodies;
+    rig_connect(&rig);
+    node_follow(rig.node, 1);
+    rig_wait_seen(&rig, 20);
+    for (size_t i = 0; i < 20; i++)
+        assert_false(rig.seen[i].unread);
+    assert_int_equal(rig.ready, 2);
+    assert_non_null(strstr(rig.why.text, "chain_getBlock of block"));
+    assert_non_null(strstr(rig.why.text, rig.urls[0]));
+    rig_done(&rig);
+}
+
+static void r3_no_endpoint_has_them(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 2, &polkadot);
+    struct fake *f = &rig.fake[0], *g = &rig.fake[1];
+    add_empty(f, 20);
+    fake_copy(g, f);
+    f->finalized = f->best = g->finalized = g->best = 20;
+    f->hook = no_bodies;
+    g->hook = no_hashes;
+    rig_connect(&rig);
+    node_follow(rig.node, 1);
+    rig_wait_seen(&rig, 20);
+    for (size_t i = 0; i < 20; i++) {
+        assert_int_equal(rig.seen[i].head.number, i + 1);
+        assert_int_equal(rig.seen[i].unread, i + 1 < GONE_BELOW);
+    }
+    assert_int_equal(rig.ready, 2);
+    rig_done(&rig);
+}
+
+static bool nobody_needs(void *arg, uint64_t number)
+{
+    (void)arg, (void)number;
+    return false;
+}
+
+static void r3_what_nobody_needs_is_not_looked_for(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 2, &polkadot);
+    struct fake *f = &rig.fake[0];
+    f->hook = no_bodies;
+    add_empty(f, 20);
+    f->finalized = f->best = 20;
+    rig.config.needs = nobody_needs;
+    rig_connect(&rig);
+    node_follow(rig.node, 1);
+    rig_wait_seen(&rig, 20);
+    assert_int_equal(rig.ready, 1);
+    assert_null(rig.fake[1].peer);
     rig_done(&rig);
 }
 
@@ -893,6 +1053,11 @@ int main(void)
         cmocka_unit_test(finality_that_disagrees),
         cmocka_unit_test(silent_subscription),
         cmocka_unit_test(wrong_answers),
+        cmocka_unit_test(r8_the_next_endpoint_has_the_state),
+        cmocka_unit_test(r3_bodies_that_nobody_has),
+        cmocka_unit_test(r3_the_next_endpoint_is_asked),
+        cmocka_unit_test(r3_no_endpoint_has_them),
+        cmocka_unit_test(r3_what_nobody_needs_is_not_looked_for),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }

@@ -685,6 +685,7 @@ static void questions(void **state)
     wait_for(&rig, &pending);
     assert_int_equal(pending.ask.err.code, ERR_RPC);
     assert_int_equal(pending.ask.call.rpc_code, -32601);
+    assert_true(pending.ask.untold);
     assert_int_equal(hashes.len, 64);
     buf_done(&hashes);
     rig_done(&rig);

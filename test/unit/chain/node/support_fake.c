@@ -119,6 +119,19 @@ static void block_drop(struct fake_block *b)
     free(b->events);
 }
 
+void fake_copy(struct fake *to, const struct fake *from)
+{
+    fake_fork(to, 0);
+    for (; to->count < from->count; to->count++) {
+        const struct fake_block *b = &from->blocks[to->count];
+        struct fake_block *c = &to->blocks[to->count];
+        *c = *b;
+        c->events = b->events ? xstrdup(b->events) : NULL;
+        c->header = json_incref(b->header);
+        c->extrinsics = json_incref(b->extrinsics);
+    }
+}
+
 void fake_fork(struct fake *f, uint64_t height)
 {
     while (f->count > height)

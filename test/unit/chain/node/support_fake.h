@@ -63,6 +63,7 @@ void fake_url(const struct fake *f, char out[64]);
 
 /* The next block; extrinsics: taken over, NULL: none. Returns its height. */
 uint64_t fake_add(struct fake *f, json_t *extrinsics, const struct buf *events);
+void fake_copy(struct fake *to, const struct fake *from); /* the same blocks */
 void fake_fork(struct fake *f, uint64_t height);          /* blocks from there on are taken back */
 void fake_set_best(struct fake *f, uint64_t height);      /* and notify */
 void fake_set_finalized(struct fake *f, uint64_t height); /* and notify */

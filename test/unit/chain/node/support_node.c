@@ -44,6 +44,7 @@ static void on_finalized(void *arg, const struct node_block *block)
     struct seen_block *s = &rig->seen[rig->view_count++];
     *s = (struct seen_block){.head = block->head,
                              .extrinsic_count = block->extrinsic_count,
+                             .unread = block->unread,
                              .included_count = block->included_count,
                              .nonce_count = block->nonce_count};
     if (block->included_count)

@@ -10,6 +10,7 @@ enum { RIG_LIMIT_MS = 20000, RIG_SEEN = 256 };
 struct seen_block {
     struct node_head head;
     uint32_t extrinsic_count;
+    bool unread;
     size_t included_count;
     struct node_included included; /* the first */
     uint64_t nonce;                /* of the first account */

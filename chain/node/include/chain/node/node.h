@@ -66,6 +66,9 @@ struct node_balance {
 
 struct node_block {
     struct node_head head;
+    /* No endpoint has its body, or even its hash (then that is all 0): nothing is included, and
+     * whatever it held is not known. */
+    bool unread;
     int64_t time_ms; /* from its Timestamp inherent; -1: it has none */
     uint32_t extrinsic_count;
     const struct node_included *included;
@@ -106,6 +109,9 @@ struct node_config {
      * blocks in which one is. Its signer_len is 0 if it is unsigned or does not decode. May be
      * called twice for the same extrinsic. */
     enum node_want (*wants)(void *arg, const struct node_included *x);
+    /* Does anybody need the body of the block at this height? If not, endpoints that lack it are
+     * not left for it. NULL: yes. */
+    bool (*needs)(void *arg, uint64_t number);
     /* Is the signature right under these facts of its block? PRE of NODE_WANT_VERIFIED: set. */
     enum tx_signature (*verify)(void *arg, const struct tx_included *x, const struct metadata *md,
                                 const struct extrinsic_params *facts);
@@ -125,8 +131,9 @@ const char *node_endpoint(const struct node *n); /* url of the endpoint in use, 
 
 /* Report finalized blocks from this height on, also those that are finalized already. A second call
  * starts over from its height. Reconnecting does not interrupt the sequence. No block is reported
- * before the first call. If the node has pruned the state, results are DISPATCH_NONE, nonces
- * UINT64_MAX, balances not known. */
+ * before the first call. A block whose
+ * body no endpoint has is `unread`. If no endpoint has the state, results are DISPATCH_NONE; if the
+ * present one has pruned it, nonces are UINT64_MAX and balances not known. */
 void node_follow(struct node *n, uint64_t from_number);
 /* Has a second reading on this connection given the same metadata? If not it is read again, and
  * on_runtime follows, also if it is the same. Nothing that cannot be undone may follow from one
@@ -179,6 +186,8 @@ struct node_ask {
     uint64_t number;  /* node_ask_nonce: the nonce in the state of the best block */
     uint8_t hash[32]; /* node_ask_hash: of that height */
     bool found;       /* the account, the height, or the list exists */
+    /* node_ask_pending: with an error: no endpoint tells its pool to us, now */
+    bool untold;
     /* node_ask_pending, node_ask_above: the owner's; gets 32 bytes per extrinsic */
     struct buf *hashes;
     /* The same two: called for each signed extrinsic, before cb; its index and result are not set.
@@ -187,7 +196,9 @@ struct node_ask {
     /* private */
     struct node *node;
     void (*cb)(struct node_ask *a);
-    uint64_t lowest; /* node_ask_above: the lowest block to read */
+    uint64_t lowest;                 /* node_ask_above: the lowest block to read */
+    uint8_t account[ACCOUNT_ID_MAX]; /* node_ask_nonce */
+    size_t account_len;
 };
 /* The account's nonce in System.Account at the best block. The pool is not counted. */
 void node_ask_nonce(struct node *n, struct node_ask *a, const uint8_t *account_id, size_t len,

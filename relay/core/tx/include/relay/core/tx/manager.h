@@ -204,6 +204,7 @@ struct manager_block {
     uint64_t number;
     int64_t time_ms; /* wall clock of the chain; -1: not known */
     uint8_t hash[32];
+    bool unread;            /* no endpoint has its body: what it included is not known */
     uint64_t account_nonce; /* at this block; UINT64_MAX: not known */
     bool has_balance;       /* the free one, at this block */
     u128 balance;
@@ -246,6 +247,7 @@ struct manager_event {
         const struct manager_block *block; /* FINALIZED */
         struct {
             bool failed; /* it could not be asked; so in the others */
+            bool untold; /* no endpoint tells its pool: nothing is known of it */
             const uint8_t (*hashes)[32];
             size_t count;
             /* what this account signed, where ASK_POOL wants it */
@@ -474,6 +476,8 @@ bool manager_settled(const struct manager *m, size_t unstored, size_t unanswered
 bool manager_knows(const struct manager *m, const uint8_t hash[32]);
 /* Does an extrinsic that names the account as its signer count only if its signature is right? Not
  * where the hash is on record, nor where its nonce is below all that is open. */
+/* Could a block hold anything that this account has in flight, or has lost? */
+bool manager_needs_blocks(const struct manager *m);
 bool manager_must_verify(const struct manager *m, const uint8_t hash[32], uint64_t nonce);
 void manager_check(
     const struct manager *m); /* INVARIANTs over the whole state, for tests and the simulator */

@@ -1,0 +1,150 @@
+/* What endpoints lack: bodies and states of blocks that they have pruned, the question after their
+ * pool, methods that they refuse. What one endpoint lacks is asked of the next one; what none has
+ * is reported as not known, and nothing else waits for it.
+ *
+ * An endpoint that lacks a height is asked where its blocks begin, by halves, so that it is known
+ * for all heights before the next endpoint takes its place, and the way back costs nothing. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "node_internal.h"
+
+enum { LACK_MS = 60000 }; /* an endpoint is not tried again before, for what it lacked or at all */
+
+static const char *const names[] = {
+    [LACK_BODY] = "block", [LACK_STATE] = "state", [LACK_POOL] = "pool"};
+
+static bool recent(const struct node *n, uint64_t at)
+{
+    return at && loop_now_ms(n->loop) < at + LACK_MS;
+}
+
+static struct endpoint *present(struct node *n)
+{
+    return &n->endpoints[n->endpoint_at];
+}
+
+static bool lacks(const struct node *n, const struct endpoint *e, enum lack kind, uint64_t number)
+{
+    return recent(n, e->lacks_at[kind]) && number <= e->lacks_to[kind];
+}
+
+static bool elsewhere(const struct node *n, enum lack kind, uint64_t number)
+{
+    for (size_t i = 0; i < n->endpoint_count; i++)
+        if (i != n->endpoint_at && !recent(n, n->endpoints[i].failed_at) &&
+            !lacks(n, &n->endpoints[i], kind, number))
+            return true;
+    return false;
+}
+
+static void mark(struct node *n, enum lack kind, uint64_t to)
+{
+    struct endpoint *e = present(n);
+    e->lacks_to[kind] = to;
+    e->lacks_at[kind] = loop_now_ms(n->loop);
+}
+
+bool lack_leave(struct node *n, enum lack kind, uint64_t number, const struct err *why)
+{
+    PRE(why->code);
+    mark(n, kind, lacks(n, present(n), kind, number) ? present(n)->lacks_to[kind] : number);
+    if (n->phase != NODE_READY || !elsewhere(n, kind, number))
+        return false;
+    node__fault(n, why);
+    return true;
+}
+
+void lack_refusal(const struct rpc_call *call, const char *url, const char *of, struct err *ret)
+{
+    err_set(ret, call->err.code ? call->err.code : ERR_PROTOCOL, "%s: %s%s: %s (%s)", url,
+            call->method, of, call->err.code ? call->err.text : "null",
+            call->err.code == ERR_RPC ? rpc_error_name(call->refused) : "not this block");
+}
+
+/* ---- where its blocks begin ---- */
+
+static void reach_hash(struct node *n);
+
+static void reach_end(struct node *n)
+{
+    struct reach *r = &n->reach;
+    r->on = false;
+    mark(n, r->kind, r->lacks);
+    log_warn("node.lacks", "url=%s what=%s up_to=%llu text=\"%s\"", node__url(n), names[r->kind],
+             (unsigned long long)r->lacks, r->why.text);
+    blocks_reached(n);
+}
+
+static void reach_step(struct node *n, bool has)
+{
+    struct reach *r = &n->reach;
+    if (has)
+        r->has = r->middle;
+    else
+        r->lacks = r->middle;
+    if (r->has > r->lacks + 1)
+        reach_hash(n);
+    else
+        reach_end(n);
+}
+
+static void reach_answered(struct rpc_call *call)
+{
+    struct node *n = CONTAINER_OF(call, struct node, reach.call);
+    struct reach *r = &n->reach;
+    uint8_t hash[32];
+    char text[HASH_TEXT], params[HASH_TEXT + 8];
+    PRE(r->on);
+    if (n->phase != NODE_READY || node__gone(&call->err)) {
+        r->on = false;
+        return;
+    }
+    if (call->err.code || jv_is(call->result, JV_NULL)) {
+        reach_step(n, false);
+        return;
+    }
+    if (r->of_hash && wire_hash(call->result, hash)) {
+        r->of_hash = false;
+        wire_hash_text(hash, text);
+        snprintf(params, sizeof(params), "[\"%s\"]", text);
+        rpc_call_start(node__rpc(n), call,
+                       r->kind == LACK_BODY ? "chain_getBlock" : "state_getRuntimeVersion", params,
+                       0, NULL, NULL, reach_answered);
+        return;
+    }
+    reach_step(n, !r->of_hash);
+}
+
+static void reach_hash(struct node *n)
+{
+    struct reach *r = &n->reach;
+    char params[32];
+    r->middle = r->lacks + (r->has - r->lacks) / 2;
+    r->of_hash = true;
+    snprintf(params, sizeof(params), "[%llu]", (unsigned long long)r->middle);
+    rpc_call_start(node__rpc(n), &r->call, "chain_getBlockHash", params, 0, NULL, NULL,
+                   reach_answered);
+}
+
+bool lack_search(struct node *n, enum lack kind, uint64_t number, const struct err *why)
+{
+    PRE(n->phase == NODE_READY);
+    struct reach *r = &n->reach;
+    if (n->endpoint_count == 1 || lacks(n, present(n), kind, number))
+        return false;
+    if (r->on)
+        return true;
+    r->on = true;
+    r->kind = kind;
+    r->lacks = number;
+    r->has = n->info.finalized_number + 1;
+    r->why = *why;
+    if (r->has <= r->lacks + 1)
+        reach_end(n);
+    else
+        reach_hash(n);
+    return r->on;
+}
