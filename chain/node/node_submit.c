@@ -118,6 +118,7 @@ static bool no_room(struct node_submit *s)
                  call->err.text);
     n->watch_max = n->watches;
     n->watch_full = true;
+    s->written = true;
     rpc_call_start(node__rpc(n), &s->sub.call, "author_submitExtrinsic", buf_str(&s->params), 0,
                    s->gate, s->gate_arg, submit_replied);
     return true;
@@ -133,6 +134,9 @@ static void submit_replied(struct rpc_call *call)
     }
     if (no_room(s))
         return;
+    if (err.code == ERR_NOT_LEADER && s->written)
+        err_set(&call->err, ERR_NET, "%s: the watch was refused, and then the gate was shut",
+                node__url(s->node));
     buf_done(&s->params);
     if (err.code || !s->watched)
         submit_done(s);

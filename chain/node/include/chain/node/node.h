@@ -163,6 +163,7 @@ struct node_submit {
     void *gate_arg;
     struct buf params; /* until the answer */
     bool done, watched;
+    bool written; /* by a first try, with a watch, which the node refused: it may have the bytes */
 };
 /* Submit an extrinsic.
  *   gate       is asked immediately before the bytes go to the socket; false: nothing is sent
@@ -170,7 +171,7 @@ struct node_submit {
  *   on_status  a status of the watch; block_hash is the block's, or the usurper's, or NULL
  *   on_lost    the watch ended without a final status, because the connection was lost
  * A node that grants no more subscriptions gets the extrinsic without a watch: no status follows
- * on_reply. */
+ * on_reply. ERR_NOT_LEADER says that nothing was written, by neither try. */
 void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *bytes, size_t len,
                        bool (*gate)(void *arg), void *gate_arg,
                        void (*on_reply)(struct node_submit *s),
