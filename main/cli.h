@@ -12,8 +12,16 @@
 
 struct arguments; /* command.h */
 
-/* EXIT_LATE, EXIT_ELSE: only wait; timeout, or another outcome than the expected one. */
-enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LATE = 3, EXIT_ELSE = 4 };
+/* EXIT_LATE, EXIT_ELSE, EXIT_UNKNOWN: only wait; timeout, another outcome than the expected one, or
+ * an outcome that nobody can tell. */
+enum {
+    EXIT_OK = 0,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_LATE = 3,
+    EXIT_ELSE = 4,
+    EXIT_UNKNOWN = 5
+};
 
 /* Each command parses its own arguments (argp) and returns an exit code. */
 int cmd_run(int argc, char **argv);

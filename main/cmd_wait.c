@@ -20,7 +20,7 @@
 enum goal { GOAL_FINALIZED, GOAL_IN_BLOCK, GOAL_ENDED };
 static const char *const goal_names[] = {"finalized", "in_block", "ended"};
 
-enum verdict { GO_ON, REACHED, ENDED_ELSE, IN_SOME_BLOCK };
+enum verdict { GO_ON, REACHED, ENDED_ELSE, ENDED_UNKNOWN, IN_SOME_BLOCK };
 
 struct wait {
     struct arguments args;
@@ -84,6 +84,10 @@ static void print_end(struct wait *w)
     else if (w->exit_code == EXIT_ELSE)
         fprintf(stderr, "txrelay: transaction %lld ended, but not as %s should: see its outcome\n",
                 (long long)w->id, goal_names[w->goal]);
+    else if (w->exit_code == EXIT_UNKNOWN)
+        fprintf(stderr,
+                "txrelay: transaction %lld ended, and nobody can tell whether it took effect\n",
+                (long long)w->id);
 }
 
 /* ---- questions ---- */
@@ -187,6 +191,8 @@ static void ask(struct wait *w, const char *question)
 
 static enum verdict judge(enum goal goal, const struct listen_event *ev)
 {
+    if (ev->kind == LISTEN_FINISHED && goal != GOAL_ENDED && !strcmp(ev->outcome, "unknown"))
+        return ENDED_UNKNOWN;
     if (ev->kind == LISTEN_FINISHED)
         return goal == GOAL_ENDED || !strcmp(ev->outcome, "ok") ? REACHED : ENDED_ELSE;
     if (goal != GOAL_IN_BLOCK || ev->kind == LISTEN_REMOVED)
@@ -214,6 +220,8 @@ static void on_event(void *arg, const struct listen_event *ev)
         end(w, "reached", EXIT_OK);
     else if (v == ENDED_ELSE)
         end(w, "ended", EXIT_ELSE);
+    else if (v == ENDED_UNKNOWN)
+        end(w, "unknown", EXIT_UNKNOWN);
     else if (v == IN_SOME_BLOCK)
         ask(w, "wait_in_block.sql");
 }
@@ -314,11 +322,13 @@ int cmd_wait(int argc, char **argv)
         .option = option,
         .complete = complete,
         COMMAND_ONE_ID,
-        .doc = "Wait until a transaction is finalized with effect, is in a block (which may be "
-               "withdrawn), or has ended in whatever way. Exit status: 0 it did; 3 not within the "
-               "timeout; 4 it ended otherwise (dispatch_error, cancelled, expired, failed, "
-               "usurped; never for --for ended); 1 the "
-               "database refuses, or there is no such transaction; 2 wrong usage."};
+        .doc =
+            "Wait until a transaction is finalized with effect, is in a block (which may be "
+            "withdrawn), or has ended in whatever way. Exit status: 0 it did; 3 not within the "
+            "timeout; 4 it ended otherwise (dispatch_error, cancelled, expired, failed, "
+            "usurped; never for --for ended); 5 its nonce is used and nobody can tell whether it "
+            "took effect (unknown; never for --for ended); 1 the "
+            "database refuses, or there is no such transaction; 2 wrong usage."};
     struct wait w = {0};
     struct config config;
     int rc = command_start(&command, argc, argv, &w.args, true, &config);

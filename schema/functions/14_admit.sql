@@ -206,8 +206,8 @@ DECLARE
 BEGIN
     IF a.reconcile_from IS NOT NULL THEN
         PERFORM not_reconciled('leader_reject', a);
-    ELSIF 'ok' = ANY (p_outcomes) OR 'dispatch_error' = ANY (p_outcomes) THEN
-        PERFORM order_error('leader_reject: ok and dispatch_error are outcomes of the chain',
+    ELSIF p_outcomes && ARRAY['ok', 'dispatch_error', 'unknown'] THEN
+        PERFORM order_error('leader_reject: ok, dispatch_error and unknown are outcomes of the chain',
             'A transaction without a nonce ends as expired, cancelled, failed or usurped.');
     END IF;
     PERFORM wait_briefly();

@@ -1,8 +1,9 @@
 -- txrelay: the end of a nonce. 14_admit.sql explains batches and plans.
 
 -- Ends nonces. ok and dispatch_error name the finalized block and the hash of the attempt that it
--- contains. Other outcomes may lack a block: a foreign extrinsic used the nonce, or the nonce was
--- given back. If they have one, the included attempt was a filler: the hash decides. The change of
+-- contains; so does unknown where only the result of that attempt cannot be read. Other outcomes may
+-- lack a block: a foreign extrinsic used the nonce, nobody can tell what did (unknown), or the nonce
+-- was given back. If they have one, the included attempt was a filler: the hash decides. The change of
 -- state is notified before the row leaves. Returns the number of rows.
 CREATE OR REPLACE FUNCTION txrelay.leader_finish(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_block_hashes bytea[], p_block_numbers bigint[], p_indexes int[], p_outcomes text[], p_errors text[],
@@ -44,7 +45,7 @@ BEGIN
         ELSIF v_bad.state IS NOT NULL AND v_bad.number IS NOT NULL THEN
             PERFORM order_error(format('leader_finish: attempt %s at nonce %s has %s and cannot end as %s', v_bad.number,
                 v_bad.nonce, CASE WHEN v_bad.filler IS NULL THEN 'the transaction''s own call' ELSE 'a filler''s call' END,
-                v_bad.given), 'The own call ends as ok or dispatch_error, a filler never.');
+                v_bad.given), 'The own call ends as ok, dispatch_error or unknown, a filler never.');
         ELSIF v_bad.state IS NOT NULL THEN
             PERFORM order_error(format('leader_finish: nonce %s has no attempt 0x%s', v_bad.nonce,
                 coalesce(encode(v_bad.hash, 'hex'), 'NULL')), 'Nothing may be sent that was not recorded first.');
@@ -59,8 +60,8 @@ BEGIN
 END
 $$;
 
--- Notes which nonces finalized blocks have used. For a usurped nonce the block number says as of
--- when. In plpgsql, which keeps its plans, because every batch calls it.
+-- Notes which nonces finalized blocks have used. Without a block (usurped, unknown) the block number says as
+-- of when. In plpgsql, which keeps its plans, because every batch calls it.
 CREATE OR REPLACE FUNCTION txrelay.nonces_used(p_account int, p_nonces bigint[], p_block_hashes bytea[], p_block_numbers bigint[],
     p_outcomes text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -70,7 +71,7 @@ DECLARE
 BEGIN
     SELECT max(b.nonce), max(b.number) INTO v_nonce, v_number
         FROM unnest(p_nonces, p_block_hashes, p_block_numbers, p_outcomes) b (nonce, block_hash, number, outcome)
-        WHERE b.block_hash IS NOT NULL OR b.outcome = 'usurped';
+        WHERE b.block_hash IS NOT NULL OR b.outcome IN ('usurped', 'unknown');
     UPDATE accounts t SET used_nonce = greatest(t.used_nonce, v_nonce + 1), used_block = greatest(t.used_block, v_number)
         WHERE t.account = p_account AND (v_nonce >= coalesce(t.used_nonce, 0) OR v_number > coalesce(t.used_block, -1));
 END
@@ -102,7 +103,7 @@ BEGIN
                 AND t.nonce = b.nonce AND t.hash = b.hash AND b.block IS NOT NULL ORDER BY t.number DESC LIMIT 1) t ON true
         WHERE p.ctid = x.at
           AND (b.block IS NULL OR t.number IS NOT NULL AND (NOT p.signed OR t.id = p.id)
-               AND (p.id IS NULL OR (t.filler IS NULL) = (b.outcome IN ('ok', 'dispatch_error'))))
+               AND (p.id IS NULL OR (t.filler IS NULL) = (b.outcome IN ('ok', 'dispatch_error', 'unknown'))))
           AND (p.state <> 'finalized' OR (p.hash, p.block_hash) IS NOT DISTINCT FROM (b.hash, b.block))
         RETURNING p.account, p.nonce, p.account_id, p.id, p.hash, p.attempt, p.attempts, p.state, p.block_hash, p.error, p.key,
             p.creator, CASE WHEN b.outcome <> 'ok' AND p.id IS NOT NULL THEN p.call END AS call, p.created_at, p.admitted_at,
@@ -121,7 +122,8 @@ BEGIN
             outcome = CASE WHEN g.block IS NOT NULL AND t.hash = g.last THEN 'included'
                            WHEN t.outcome NOT IN ('live', 'unknown') THEN t.outcome
                            WHEN g.block IS NOT NULL THEN 'superseded'
-                           WHEN g.outcome = 'usurped' THEN 'usurped' ELSE 'dropped' END::attempt_outcome
+                           WHEN g.outcome = 'usurped' THEN 'usurped' WHEN g.outcome = 'unknown' THEN 'unknown'
+                           ELSE 'dropped' END::attempt_outcome
         FROM gone g CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account
             AND x.nonce = g.nonce AND (x.outcome IN ('live', 'unknown') OR x.hash = g.last OR x.number = g.attempt)
             OFFSET 0) x

@@ -37,6 +37,12 @@ void mem__nonces_used(struct mem_account *a, int64_t nonce, int64_t block)
 
 /* ---- the end of a nonce ---- */
 
+/* Without a block that shows by what. */
+static bool uses_nonce(enum mem_outcome outcome)
+{
+    return outcome == MEM_ENDED_USURPED || outcome == MEM_ENDED_UNKNOWN;
+}
+
 static bool by_chain(enum mem_outcome outcome)
 {
     return outcome == MEM_OK || outcome == MEM_DISPATCH_ERROR;
@@ -68,6 +74,7 @@ static void end_attempts(struct mem_row *row, const struct mem_ending *end, enum
         else if (open)
             t->outcome = end->block                          ? MEM_ATTEMPT_SUPERSEDED
                          : end->outcome == MEM_ENDED_USURPED ? MEM_ATTEMPT_USURPED
+                         : end->outcome == MEM_ENDED_UNKNOWN ? MEM_ATTEMPT_UNKNOWN
                                                              : MEM_ATTEMPT_DROPPED;
     }
 }
@@ -110,7 +117,8 @@ static struct mem_finished record_of(const struct mem_row *row, const struct mem
                              .created_us = row->created_us,
                              .admitted_us = row->admitted_us,
                              .in_block_us = row->in_block_us,
-                             .used_block = end->outcome == MEM_ENDED_USURPED ? end->number : -1};
+                             .used_block =
+                                 !end->block && uses_nonce(end->outcome) ? end->number : -1};
     memcpy(f.hash, last, 32);
     f.in.known = end->block != NULL;
     if (end->block)
@@ -179,7 +187,8 @@ static bool fits(const struct mem_row *row, const struct mem_ending *end)
     const struct mem_attempt *t = number ? &row->at->attempts[number - 1] : NULL;
     if (end->block && (!t || (row->presigned && t->id != row->id)))
         return false;
-    if (end->block && row->id && !t->filler_len != by_chain(end->outcome))
+    bool own = by_chain(end->outcome) || end->outcome == MEM_ENDED_UNKNOWN;
+    if (end->block && row->id && !t->filler_len != own)
         return false;
     return row->state != MEM_FINALIZED || (end->block && !memcmp(row->hash, end->hash, 32) &&
                                            !memcmp(row->in.hash, end->block, 32));
@@ -229,7 +238,7 @@ void mem__finish(struct mem_session *s, struct store_finish *r)
         const struct mem_ending end = mem__ending(&r->rows[i]);
         mem__nonce_end(s->db, a, row, &end);
         mem__row_free(row);
-        if (end.block || end.outcome == MEM_ENDED_USURPED)
+        if (end.block || uses_nonce(end.outcome))
             mem__nonces_used(a, (int64_t)r->rows[i].nonce, end.number);
     }
 }

@@ -10,8 +10,8 @@
 static const char *const states[] = {
     "signed",           "future",    "ready",   "broadcast", "in_block", "retracted",
     "finality_timeout", "finalized", "usurped", "dropped",   "invalid"};
-static const char *const outcomes[] = {"ok",        "dispatch_error", "expired",
-                                       "cancelled", "failed",         "usurped"};
+static const char *const outcomes[] = {"ok",     "dispatch_error", "expired", "cancelled",
+                                       "failed", "usurped",        "unknown"};
 static const char *const attempt_outcomes[] = {"live",    "unknown", "included", "replaced",
                                                "dropped", "invalid", "usurped",  "superseded"};
 

@@ -38,8 +38,9 @@ static int check_reject(const struct store_finish *r, struct err *err)
     enum mem_outcome outcome;
     for (size_t i = 0; i < r->count; i++)
         if (mem__outcome_of(r->rows[i].outcome, &outcome) &&
-            (outcome == MEM_OK || outcome == MEM_DISPATCH_ERROR))
-            return mem__fail(err, "TR003", "ok and dispatch_error are outcomes of the chain");
+            (outcome == MEM_OK || outcome == MEM_DISPATCH_ERROR || outcome == MEM_ENDED_UNKNOWN))
+            return mem__fail(err, "TR003",
+                             "ok, dispatch_error and unknown are outcomes of the chain");
     for (size_t i = 0; i < r->count; i++)
         if (!mem__outcome_of(r->rows[i].outcome, &outcome) && r->rows[i].outcome)
             return mem__fail(err, "22P02", "invalid input value for enum tx_outcome: \"%.40s\"",

@@ -347,6 +347,16 @@ class Finish(Case):
         self.assertEqual((self.count('pending_transactions'), self.account()['next_nonce']), (0, 2))
         self.assertEqual((self.status(ids[0])['stage'], self.status(ids[0])['outcome']), ('finished', 'ok'))
 
+    def test_r8_unknown(self):
+        """With the block whose events nobody has, and without one where nobody has the block."""
+        epoch, ids = self.pending(2)
+        self.assertEqual(self.finish(self.relay, epoch, (0, h32(0), BLOCK, 'unknown', 'no events'),
+                                     (1, h32(1), None, 'unknown', 'no block')), 2)
+        self.assertEqual([self.finished(n)['outcome'] for n in (0, 1)], ['unknown', 'unknown'])
+        self.assertEqual([self.attempts(n)[0]['outcome'] for n in (0, 1)], ['included', 'unknown'])
+        self.assertEqual((self.finished(0)['state'], self.account()['used_nonce']), ('finalized', 2))
+        self.assertEqual((self.status(ids[1])['stage'], self.status(ids[1])['outcome']), ('finished', 'unknown'))
+
     def test_an_earlier_attempt_may_be_the_one(self):
         epoch, ids = self.pending()
         self.attempt(self.relay, epoch, [0], [h32('0b')])

@@ -171,6 +171,19 @@ class EndpointsTest(CaseTest):
         self.assertEqual(heir.text().count('chain.down'), 0)
         self.assertIn('cannot be read from any endpoint', world.blocked()['reason'])
 
+    def test_r8_whose_result_nobody_has(self):
+        """Not dispatch_error: nobody can tell. With an archive as the second endpoint it is ok."""
+        def no_state(chain, below):
+            return Pruned(chain, below, bodies=False)
+        world, heir, tx = self.away(no_state)
+        self.assertEqual(world.wait_end(tx)[0], 'unknown')
+        done = cli('wait', str(tx), '--database', world.pg.dsn, check=False)
+        self.assertEqual(done.returncode, 5)
+        self.assertIn('nobody can tell', done.stderr)
+        world.settle()
+        world, heir, tx = self.away(no_state, lambda world, liar: [liar.url, world.chain.ws])
+        self.assertEqual(world.wait_end(tx)[0], 'ok')
+
     def test_r3_the_archive_is_asked(self):
         world, heir, tx = self.away(Pruned, lambda world, liar: [liar.url, world.chain.ws])
         world.wait_end(tx)

@@ -73,7 +73,8 @@ struct txrelay_event {
     int64_t block_number;             /* -1: unknown; a notification does not contain it */
     const char *state;   /* signed, future, ready, broadcast, in_block, retracted, finality_timeout,
                           * finalized,   usurped, dropped, invalid */
-    const char *outcome; /* FINISHED: ok, dispatch_error, expired, cancelled, failed, usurped */
+    const char *outcome; /* FINISHED: ok, dispatch_error, expired, cancelled, failed, usurped,
+                          * unknown */
     const char *error;   /* why */
     const char *creator;
     int64_t updated_at; /* GAP: records from then on are complete */

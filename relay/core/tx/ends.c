@@ -59,8 +59,9 @@ void manager__end_ours(struct manager *m, struct row *row, const struct tx_inclu
         memcpy(e->tx.error, row->stop->reason, sizeof(e->tx.error));
         return;
     }
-    struct row_end *e =
-        end(m, row, r->outcome == DISPATCH_OK ? "ok" : "dispatch_error", x->hash, block);
+    static const char *const outcomes[] = {
+        [DISPATCH_NONE] = "unknown", [DISPATCH_OK] = "ok", [DISPATCH_FAILED] = "dispatch_error"};
+    struct row_end *e = end(m, row, outcomes[r->outcome], x->hash, block);
     e->tx.index = x->index;
     e->tx.has_fee = r->has_fee;
     e->tx.fee = r->fee;
@@ -70,9 +71,8 @@ void manager__end_ours(struct manager *m, struct row *row, const struct tx_inclu
                  !row->stop && ((row->terms && row->terms->retries) || PLANTED(RETRY_ENDLESS));
     if (r->outcome != DISPATCH_NONE)
         return;
-    /* To call it good would be a guess, and so would be to call it void. */
     snprintf(e->tx.error, sizeof(e->tx.error),
-             "unknown: the events of block %llu could not be read; it may have taken effect",
+             "it is in block %llu, whose events no endpoint has; it may have taken effect",
              (unsigned long long)block->number);
     manager__alert(m, "nonce %llu is in block %llu but its dispatch outcome could not be read",
                    (unsigned long long)row->nonce, (unsigned long long)block->number);
@@ -150,8 +150,16 @@ void manager__end_unseen(struct manager *m, struct row *row, const struct manage
     unsigned long long nonce = row->nonce, number = block->number;
     manager__alert(m, "nonce %llu is used as of block %llu, by an extrinsic that no block showed",
                    nonce, number);
-    struct row_end *e = end(m, row, "usurped", row->hash, NULL);
+    bool unread = m->final.unread_to > row->submitted_block;
+    struct row_end *e = end(m, row, unread ? "unknown" : "usurped", row->hash, NULL);
     e->tx.used_block = (int64_t)block->number;
+    if (unread) {
+        snprintf(e->tx.error, sizeof(e->tx.error),
+                 "nonce %llu is used as of block %llu, and no endpoint has block %llu, which may "
+                 "hold it; it may have taken effect",
+                 nonce, number, (unsigned long long)m->final.unread_to);
+        return;
+    }
     snprintf(e->tx.error, sizeof(e->tx.error),
              "nonce %llu is used as of block %llu, by an extrinsic that no block showed", nonce,
              number);

@@ -35,6 +35,7 @@ enum mem_outcome {
     MEM_CANCELLED,
     MEM_FAILED,
     MEM_ENDED_USURPED,
+    MEM_ENDED_UNKNOWN,
 };
 enum mem_attempt_outcome {
     MEM_ATTEMPT_LIVE,

@@ -39,9 +39,32 @@ static void outcome_unknown(void **state)
     struct script *s = leading_pooled(5, 1);
     finalized(s, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_NONE, NULL});
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
-    assert_string_equal(fx->ends.rows[0].outcome, "dispatch_error");
-    assert_non_null(strstr(fx->ends.rows[0].error, "unknown"));
+    assert_string_equal(fx->ends.rows[0].outcome, "unknown");
+    assert_non_null(strstr(fx->ends.rows[0].error, "whose events no endpoint has"));
+    assert_true(fx->ends.rows[0].has_block);
     expect_alert(s, "outcome could not be read");
+    script_free(s);
+}
+
+/* R8: its nonce is used, and a block that may hold it cannot be read: not usurped, and only once
+ * its bytes are dead. */
+static void r8_used_in_a_block_that_nobody_has(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    unread_at(s, ++s->finalized);
+    expect_alert(s, "no endpoint has block");
+    finalized(s, 6, 0, NULL);
+    none(s, MANAGER_FX_STORE_FINISH);
+    uint64_t from = expect(s, MANAGER_FX_FOLLOW)->number;
+    for (uint64_t number = from; number <= s->finalized; number++)
+        unread_at(s, number); /* it is not there this time either */
+    for (int i = 0; i < 200 && !count_of(s, MANAGER_FX_STORE_FINISH); i++)
+        finalized(s, 6, 0, NULL);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
+    assert_string_equal(fx->ends.rows[0].outcome, "unknown");
+    assert_non_null(strstr(fx->ends.rows[0].error, "no endpoint has block"));
+    assert_false(fx->ends.rows[0].has_block);
     script_free(s);
 }
 
@@ -566,6 +589,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finished),
         cmocka_unit_test(outcome_unknown),
+        cmocka_unit_test(r8_used_in_a_block_that_nobody_has),
         cmocka_unit_test(earlier_attempt),
         cmocka_unit_test(ends_while_signing),
         cmocka_unit_test(not_signed),

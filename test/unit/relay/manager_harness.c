@@ -468,6 +468,12 @@ void tick(struct script *s)
     feed(s, (struct manager_event){.type = MANAGER_EV_TICK});
 }
 
+void unread_at(struct script *s, uint64_t number)
+{
+    struct manager_block block = {.number = number, .unread = true, .account_nonce = UINT64_MAX};
+    feed(s, (struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &block});
+}
+
 void finalized_at(struct script *s, uint64_t number, uint64_t account_nonce, unsigned count,
                   const struct in_block *x)
 {

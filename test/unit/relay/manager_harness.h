@@ -84,6 +84,7 @@ struct in_block {
     const char *error;
 };
 void finalized(struct script *s, uint64_t account_nonce, unsigned count, const struct in_block *x);
+void unread_at(struct script *s, uint64_t number); /* no endpoint has it */
 void finalized_at(struct script *s, uint64_t number, uint64_t account_nonce, unsigned count,
                   const struct in_block *x);
 void finals(struct script *s, uint64_t from, uint64_t nonce); /* empty ones, up to s->finalized */

@@ -40,6 +40,7 @@ void diff_state(struct diff *d, const struct diff_target *t)
 
 static void fill_end(struct diff *d, const struct diff_target *t, struct tx_end *row, int64_t nonce)
 {
+    static const char *const by_chain[] = {"ok", "ok", "ok", "dispatch_error", "unknown"};
     bool chain = diff_chance(d, 60);
     const struct mem_row *pending = mem__pending(t->a, nonce);
     *row = (struct tx_end){.nonce = (uint64_t)nonce,
@@ -47,8 +48,7 @@ static void fill_end(struct diff *d, const struct diff_target *t, struct tx_end 
                            .block_number = (int64_t)diff_below(d, 80),
                            .index = (uint32_t)diff_below(d, 5),
                            .used_block = diff_chance(d, 40) ? (int64_t)diff_below(d, 80) : 0,
-                           .outcome = chain ? (diff_chance(d, 60) ? "ok" : "dispatch_error")
-                                            : diff_outcome(d),
+                           .outcome = chain ? by_chain[diff_below(d, 5)] : diff_outcome(d),
                            .has_fee = diff_chance(d, 30),
                            .fee = 12345};
     if (diff_chance(d, 40))

@@ -126,9 +126,10 @@ size_t diff_nonces(struct diff *d, const struct mem_account *a, int64_t nonces[N
 
 const char *diff_outcome(struct diff *d)
 {
-    static const char *const names[] = {"cancelled", "expired",        "failed",   "usurped",
-                                        "ok",        "dispatch_error", "nonsense", NULL};
-    return names[diff_below(d, diff_chance(d, 90) ? 4 : ARRAY_LEN(names))];
+    static const char *const names[] = {"cancelled",      "expired",  "failed",
+                                        "usurped",        "unknown",  "ok",
+                                        "dispatch_error", "nonsense", NULL};
+    return names[diff_below(d, diff_chance(d, 90) ? 5 : ARRAY_LEN(names))];
 }
 
 static void attempt(struct diff *d, const struct diff_target *t)

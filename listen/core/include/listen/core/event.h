@@ -29,7 +29,8 @@ struct listen_event {
     uint8_t block_hash[32];
     int64_t block_number; /* -1: unknown (a notification does not contain it) */
     const char *state;    /* Substrate's names and "signed" */
-    const char *outcome;  /* finished: ok, dispatch_error, expired, cancelled, failed, usurped */
+    const char *outcome;  /* finished: ok, dispatch_error, expired, cancelled, failed, usurped,
+                          * unknown */
     const char *error;    /* finished, or from a scan */
     const char *creator;
     int64_t updated_at_us; /* database clock, microseconds since 1970 */
