@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/hex.h"
+#include "chain/codec/extrinsic.h"
 #include "chain/codec/ss58.h"
 #include "cli.h"
 
@@ -61,6 +62,48 @@ static int load_account(const struct config_file *f, const struct config_account
                        "configured: give database.url, or a key_file",
                        a->alias);
     return parse_account(a, ret->id, &ret->id_len, err);
+}
+
+static int extension_bytes(const char *name, const char *text, struct buf *ret, struct err *err)
+{
+    if (!text || hex_decode(text, strlen(text), ret))
+        return 0;
+    return err_set(err, ERR_CONFIG, "chain.extensions: the bytes of %.80s are not hexadecimal",
+                   name);
+}
+
+static int load_extensions(const struct config_file *f, struct service_config *ret, struct err *err)
+{
+    size_t count = f->chain.extensions_count;
+    struct extrinsic_extension *list = xcalloc(count, sizeof(*list));
+    int rc = 0;
+    ret->extensions = list;
+    ret->extension_count = count;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        const struct config_extension *e = &f->chain.extensions[i];
+        list[i].name = e->name;
+        if (extrinsic_knows(e->name))
+            rc = err_set(err, ERR_CONFIG,
+                         "chain.extensions: txrelay knows %.80s and fills it in itself: remove it",
+                         e->name);
+        if (rc == 0)
+            rc = extension_bytes(e->name, e->explicit_part, &list[i].explicit_part, err);
+        if (rc == 0)
+            rc = extension_bytes(e->name, e->implicit_part, &list[i].implicit_part, err);
+    }
+    return rc;
+}
+
+static void free_extensions(struct service_config *c)
+{
+    struct extrinsic_extension *list = (struct extrinsic_extension *)c->extensions;
+    for (size_t i = 0; i < c->extension_count; i++) {
+        buf_done(&list[i].explicit_part);
+        buf_done(&list[i].implicit_part);
+    }
+    free(list);
+    c->extensions = NULL;
+    c->extension_count = 0;
 }
 
 static void settings(const struct config_file *f, struct service_config *ret)
@@ -135,7 +178,9 @@ int cli_service_config(const struct config *c, struct service_config *ret, struc
             return err_set(err, ERR_CONFIG, "chain.genesis '%s' is not 0x with 64 digits",
                            f->chain.genesis);
     }
-    int rc = elector_config_check(&ret->elector, err);
+    int rc = load_extensions(f, ret, err);
+    if (rc == 0)
+        rc = elector_config_check(&ret->elector, err);
     if (rc == 0)
         rc = check_submission(ret, err);
     ret->accounts = xcalloc(f->accounts_count, sizeof(*ret->accounts));
@@ -157,6 +202,7 @@ void cli_service_config_done(struct service_config *c)
     for (size_t i = 0; c->accounts && i < c->account_count; i++)
         c->accounts[i].key = keypair_free(c->accounts[i].key);
     free(c->accounts);
+    free_extensions(c);
     c->accounts = NULL;
     c->account_count = 0;
 }

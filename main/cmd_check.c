@@ -235,7 +235,15 @@ static void on_ready(void *arg, const struct node_info *info)
     if (extrinsic_supported(info->metadata, &err)) {
         wrong("chain", err.text);
     } else {
-        good("extensions", "every signed extension of this chain is supported");
+        struct buf more = {0};
+        buf_printf(&more, "every signed extension of this chain is supported");
+        size_t len = more.len;
+        buf_put(&more, "; ", 2);
+        extrinsic_extensions_text(info->metadata, &more);
+        if (more.len == len + 2)
+            more.len = len;
+        line("ok", "extensions", buf_str(&more));
+        buf_done(&more);
         check_signing(p->config, info->metadata);
     }
     end_probe(arg);
@@ -266,6 +274,8 @@ static void check_chain(const struct service_config *c)
                                  .genesis = c->has_genesis ? c->genesis : NULL,
                                  .verify_blocks = c->verify_blocks,
                                  .allow_chopsticks = c->allow_chopsticks,
+                                 .extensions = c->extensions,
+                                 .extension_count = c->extension_count,
                                  .on_ready = on_ready,
                                  .on_down = on_down,
                                  .arg = &p};

@@ -47,6 +47,14 @@ static const cyaml_schema_field_t database_fields[] = {
                          struct config_database, use_lock),
     CYAML_FIELD_END,
 };
+static const cyaml_schema_field_t extension_fields[] = {
+    STR_REQ("name", struct config_extension, name),
+    STR_REQ("explicit", struct config_extension, explicit_part),
+    STR_OPT("implicit", struct config_extension, implicit_part),
+    CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t extension_value = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_extension, extension_fields)};
 static const cyaml_schema_field_t chain_fields[] = {
     CYAML_FIELD_SEQUENCE("endpoints", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_chain,
                          endpoints, &endpoint_value, 1, 16),
@@ -56,6 +64,8 @@ static const cyaml_schema_field_t chain_fields[] = {
     CYAML_FIELD_BOOL_PTR("verify_blocks", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                          struct config_chain, verify_blocks),
     UINT_OPT("call_timeout_ms", struct config_chain, call_timeout_ms),
+    CYAML_FIELD_SEQUENCE("extensions", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                         struct config_chain, extensions, &extension_value, 0, 64),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_field_t leadership_fields[] = {
@@ -423,6 +433,12 @@ void config_done(struct config *c)
         free(f->leadership.placement);
         free(f->leadership.lost_commits);
         free(f->manager.era_period);
+        for (uint32_t i = 0; i < f->chain.extensions_count; i++) {
+            free(f->chain.extensions[i].name);
+            free(f->chain.extensions[i].explicit_part);
+            free(f->chain.extensions[i].implicit_part);
+        }
+        free(f->chain.extensions);
         free(f->chain.genesis);
         free(f->chain.ca_file);
         free(f->chain.verify_blocks);

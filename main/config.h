@@ -23,6 +23,12 @@ struct config_database {
     bool *use_lock;   /* default true */
 };
 
+struct config_extension {
+    char *name;
+    char *explicit_part; /* 0x.. */
+    char *implicit_part; /* optional 0x.. */
+};
+
 struct config_chain {
     char **endpoints;
     uint32_t endpoints_count;
@@ -31,6 +37,8 @@ struct config_chain {
     bool insecure;
     bool *verify_blocks; /* default true, but not for chopsticks on this host */
     uint32_t call_timeout_ms;
+    struct config_extension *extensions;
+    uint32_t extensions_count;
 };
 
 struct config_leadership {

@@ -68,8 +68,8 @@ int extrinsic_check_signer(const struct metadata *md, const struct extrinsic_sig
                            struct err *err)
 {
     const struct extrinsic_format *format = &md->format;
-    if (format->refused.code)
-        return extrinsic_supported(md, err);
+    if (format->unreadable.code)
+        return err_set(err, format->unreadable.code, "%s", format->unreadable.text);
     if (signer_fits(format, signer))
         return 0;
     return err_set(

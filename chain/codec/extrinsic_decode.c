@@ -5,6 +5,12 @@
 #include "chain/codec/codec.h"
 #include "extrinsic_internal.h"
 
+static int readable(const struct metadata *md, struct err *err)
+{
+    const struct err *refused = &md->format.unreadable;
+    return refused->code ? err_set(err, refused->code, "%s", refused->text) : 0;
+}
+
 static int malformed(struct err *err, const char *what)
 {
     return err_set(err, ERR_DECODE, "extrinsic: %s", what);
@@ -38,6 +44,8 @@ static int read_extension(const struct metadata *md, size_t i, struct scale_in *
     case EXT_SPEC_VERSION:
     case EXT_TX_VERSION:
     case EXT_GENESIS:
+    case EXT_NONE:
+    case EXT_CONFIGURED:
     case EXT_UNKNOWN:
         break;
     }
@@ -47,7 +55,7 @@ static int read_extension(const struct metadata *md, size_t i, struct scale_in *
 int extrinsic__read_explicit(const struct metadata *md, struct scale_in *in,
                              struct extrinsic_extra *ret_extra, struct err *err)
 {
-    int rc = extrinsic_supported(md, err);
+    int rc = readable(md, err);
     *ret_extra = (struct extrinsic_extra){0};
     for (size_t i = 0; i < md->extension_count && rc == 0; i++)
         rc = read_extension(md, i, in, ret_extra, err);
@@ -111,7 +119,7 @@ static int read_extra(const struct metadata *md, struct scale_in *in, struct ext
 static int read_signed(const struct metadata *md, struct scale_in *in, struct extrinsic_view *view,
                        struct err *err)
 {
-    int rc = extrinsic_supported(md, err);
+    int rc = readable(md, err);
     view->is_signed = true;
     if (rc == 0)
         rc = read_signer(md, in, view, err);
@@ -171,6 +179,9 @@ int extrinsic_view_payload(const struct metadata *md, const struct extrinsic_vie
     if (extra.metadata_hash_mode != 0)
         return err_set(err, ERR_EXTENSION,
                        "extrinsic: signed over a metadata hash, which cannot be verified here");
+    rc = extrinsic_verifiable(md, err);
+    if (rc != 0)
+        return rc;
     struct extrinsic_params at = *params;
     at.era = view->era;
     buf_put(ret_payload, view->call, view->call_len);

@@ -4,10 +4,12 @@
  * We know extensions by name. The bytes that we would write for each must decode as the types that
  * the metadata gives it, so a chain that uses a known name for something else is refused instead of
  * signed for wrongly. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/hex.h"
 #include "chain/codec/codec.h"
 #include "extrinsic_internal.h"
 
@@ -26,20 +28,32 @@ static const struct {
     {"CheckMetadataHash", EXT_METADATA_HASH},
 };
 
+bool extrinsic_knows(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (strcmp(name, known[i].name) == 0)
+            return true;
+    return false;
+}
+
 static enum extension_kind kind_of(const struct metadata *md, const struct metadata_extension *e)
 {
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
         if (strcmp(e->name, known[i].name) == 0)
             return known[i].kind;
-    bool empty = md->types[e->type].plain_size == 0 && md->types[e->additional].plain_size == 0;
-    return empty ? EXT_EMPTY : EXT_UNKNOWN;
+    if (md->types[e->additional].plain_size != 0)
+        return EXT_UNKNOWN;
+    if (md->types[e->type].plain_size == 0)
+        return EXT_EMPTY;
+    return md->types[e->type].role == ROLE_OPTION ? EXT_NONE : EXT_UNKNOWN;
 }
 
-static void put_explicit(enum extension_kind kind, const struct extrinsic_params *params,
+static void put_explicit(const struct metadata *md, size_t i, const struct extrinsic_params *params,
                          struct buf *out)
 {
+    const struct buf *configured = &md->extension_bytes[i].explicit_part;
     uint8_t era[2];
-    switch (kind) {
+    switch (md->extension_kinds[i]) {
     case EXT_MORTALITY:
         buf_put(out, era, era_encode(params->era, era));
         break;
@@ -54,7 +68,11 @@ static void put_explicit(enum extension_kind kind, const struct extrinsic_params
         buf_put_u8(out, 0);
         break;
     case EXT_METADATA_HASH: /* mode: disabled */
+    case EXT_NONE:
         buf_put_u8(out, 0);
+        break;
+    case EXT_CONFIGURED:
+        buf_put(out, configured->data, configured->len);
         break;
     case EXT_EMPTY:
     case EXT_SPEC_VERSION:
@@ -66,10 +84,17 @@ static void put_explicit(enum extension_kind kind, const struct extrinsic_params
     }
 }
 
-static void put_implicit(enum extension_kind kind, const struct extrinsic_params *params,
+static bool unknown_implicit(const struct metadata *md, size_t i)
+{
+    return md->extension_kinds[i] == EXT_UNKNOWN &&
+           md->types[md->extensions[i].additional].plain_size != 0;
+}
+
+static void put_implicit(const struct metadata *md, size_t i, const struct extrinsic_params *params,
                          struct buf *out)
 {
-    switch (kind) {
+    const struct buf *configured = &md->extension_bytes[i].implicit_part;
+    switch (md->extension_kinds[i]) {
     case EXT_SPEC_VERSION:
         scale_put_u32(out, params->spec_version);
         break;
@@ -85,13 +110,16 @@ static void put_implicit(enum extension_kind kind, const struct extrinsic_params
     case EXT_METADATA_HASH:
         buf_put_u8(out, 0);
         break;
+    case EXT_CONFIGURED:
+        buf_put(out, configured->data, configured->len);
+        break;
+    case EXT_UNKNOWN: /* what others put into an extrinsic; see unknown_implicit */
     case EXT_EMPTY:
     case EXT_NONCE:
     case EXT_TIP:
     case EXT_TIP_ASSET:
+    case EXT_NONE:
         break;
-    case EXT_UNKNOWN:
-        UNREACHABLE();
     }
 }
 
@@ -100,15 +128,15 @@ void extrinsic__put_explicit(const struct metadata *md, const struct extrinsic_p
 {
     PRE(!md->format.refused.code);
     for (size_t i = 0; i < md->extension_count; i++)
-        put_explicit(md->extension_kinds[i], params, out);
+        put_explicit(md, i, params, out);
 }
 
 void extrinsic__put_implicit(const struct metadata *md, const struct extrinsic_params *params,
                              struct buf *out)
 {
-    PRE(!md->format.refused.code);
+    PRE(!md->format.unverifiable.code);
     for (size_t i = 0; i < md->extension_count; i++)
-        put_implicit(md->extension_kinds[i], params, out);
+        put_implicit(md, i, params, out);
 }
 
 static bool fits(const struct metadata *md, uint32_t type, const struct buf *bytes)
@@ -123,49 +151,88 @@ static bool extension_fits(const struct metadata *md, size_t i,
                            const struct extrinsic_params *params)
 {
     struct buf bytes = {0};
-    put_explicit(md->extension_kinds[i], params, &bytes);
+    put_explicit(md, i, params, &bytes);
     bool good = fits(md, md->extensions[i].type, &bytes);
     buf_clear(&bytes);
-    put_implicit(md->extension_kinds[i], params, &bytes);
+    put_implicit(md, i, params, &bytes);
     good = good && fits(md, md->extensions[i].additional, &bytes);
     buf_done(&bytes);
     return good;
 }
 
-static void resolve_extensions(struct metadata *md)
+/* How large values of the nonce and the tip may be. */
+static void resolve_sizes(struct metadata *md, size_t i)
 {
-    struct extrinsic_params sample = {.nonce = UINT32_MAX, .tip = UINT32_MAX, .era = {64, 21}};
     struct extrinsic_params large = {.nonce = UINT64_MAX, .tip = UINT64_MAX, .era = {64, 21}};
     struct extrinsic_params largest = {.tip = ~(u128)0, .era = {64, 21}};
     struct extrinsic_format *format = &md->format;
+    enum extension_kind kind = md->extension_kinds[i];
+    bool is_large = extension_fits(md, i, &large);
+    if (kind == EXT_NONCE)
+        format->nonce_64 = is_large;
+    if (kind != EXT_TIP && kind != EXT_TIP_ASSET)
+        return;
+    format->tip_max = is_large ? UINT64_MAX : UINT32_MAX;
+    if (extension_fits(md, i, &largest))
+        format->tip_max = ~(u128)0;
+}
+
+/* "A, B and C" of the extensions of this kind; returns their number. */
+static size_t name_all(const struct metadata *md, enum extension_kind kind, struct buf *out)
+{
+    size_t count = 0, named = 0;
+    for (size_t i = 0; i < md->extension_count; i++)
+        count += md->extension_kinds[i] == kind;
+    for (size_t i = 0; i < md->extension_count; i++) {
+        if (md->extension_kinds[i] != kind)
+            continue;
+        const char *comma = named + 1 == count ? " and " : ", ";
+        buf_printf(out, "%s%.80s", named++ ? comma : "", md->extensions[i].name);
+    }
+    return count;
+}
+
+static void refuse_unknown(struct metadata *md)
+{
+    struct buf names = {0};
+    size_t count = name_all(md, EXT_UNKNOWN, &names);
+    if (count)
+        err_set(&md->format.refused, ERR_EXTENSION,
+                "unknown signed extension%s %.200s: give %s bytes in chain.extensions of the "
+                "configuration",
+                count == 1 ? "" : "s", buf_str(&names), count == 1 ? "its" : "their");
+    buf_done(&names);
+}
+
+static void resolve_extensions(struct metadata *md)
+{
+    struct extrinsic_params sample = {.nonce = UINT32_MAX, .tip = UINT32_MAX, .era = {64, 21}};
+    struct extrinsic_format *format = &md->format;
     format->tip_max = ~(u128)0; /* without a tip nothing is written */
-    md->extension_kinds = xcalloc(md->extension_count + 1, sizeof(*md->extension_kinds));
     for (size_t i = 0; i < md->extension_count; i++) {
         const char *name = md->extensions[i].name;
-        enum extension_kind kind = md->extension_kinds[i] = kind_of(md, &md->extensions[i]);
-        if (kind == EXT_UNKNOWN) {
-            err_set(&format->refused, ERR_EXTENSION,
-                    "the chain's signed extension %.80s is not known and carries "
-                    "bytes: this version of txrelay cannot sign for it",
-                    name);
-            return;
-        }
-        if (!extension_fits(md, i, &sample)) {
-            err_set(&format->refused, ERR_EXTENSION,
-                    "the chain's signed extension %.80s has not the form that is "
-                    "known by this name: this version of txrelay cannot sign for it",
-                    name);
-            return;
-        }
-        bool is_large = extension_fits(md, i, &large);
-        if (kind == EXT_NONCE)
-            format->nonce_64 = is_large;
-        if (kind != EXT_TIP && kind != EXT_TIP_ASSET)
+        bool configured = md->extension_kinds[i] == EXT_CONFIGURED;
+        if (!configured)
+            md->extension_kinds[i] = kind_of(md, &md->extensions[i]);
+        if (unknown_implicit(md, i))
+            err_set(&format->unverifiable, ERR_EXTENSION,
+                    "the chain's signed extension %.80s signs bytes that are not known", name);
+        if (md->extension_kinds[i] == EXT_UNKNOWN)
             continue;
-        format->tip_max = is_large ? UINT64_MAX : UINT32_MAX;
-        if (extension_fits(md, i, &largest))
-            format->tip_max = ~(u128)0;
+        if (extension_fits(md, i, &sample)) {
+            resolve_sizes(md, i);
+            continue;
+        }
+        err_set(&format->refused, ERR_EXTENSION,
+                configured ? "the bytes of chain.extensions do not fit the chain's signed "
+                             "extension %.80s"
+                           : "the chain's signed extension %.80s has not the form that is "
+                             "known by this name: this version of txrelay cannot sign for it",
+                name);
+        format->unverifiable = format->refused;
     }
+    if (!format->refused.code)
+        refuse_unknown(md);
 }
 
 static void resolve_address(struct metadata *md)
@@ -214,31 +281,99 @@ static void resolve_signature(struct metadata *md)
     format->signature = SIGNATURE_MULTI;
 }
 
-void extrinsic__resolve_format(struct metadata *md)
+static void resolve_readable(struct metadata *md)
 {
     struct extrinsic_format *format = &md->format;
-    resolve_extensions(md);
-    resolve_address(md);
-    resolve_signature(md);
-    if (format->refused.code)
-        return;
     if (md->extrinsic_version != EXTRINSIC_V4)
-        err_set(&format->refused, ERR_METADATA,
+        err_set(&format->unreadable, ERR_METADATA,
                 "the chain takes extrinsics of format v%u: v4 is supported", md->extrinsic_version);
     else if (md->lacks_set_0)
-        err_set(&format->refused, ERR_METADATA,
+        err_set(&format->unreadable, ERR_METADATA,
                 "the chain has no set 0 of transaction extensions, which extrinsics of format v4 "
                 "need");
     else if (format->address == ADDRESS_UNKNOWN)
-        err_set(&format->refused, ERR_METADATA,
+        err_set(&format->unreadable, ERR_METADATA,
                 "the chain's address type %.60s is not supported: MultiAddress and "
                 "account ids of 32 or 20 bytes are",
                 md->types[md->type_address].name);
     else if (format->signature == SIGNATURE_UNKNOWN)
-        err_set(&format->refused, ERR_METADATA,
+        err_set(&format->unreadable, ERR_METADATA,
                 "the chain's signature type %.60s is not supported: MultiSignature "
                 "and Ethereum-style signatures of 65 bytes are",
                 md->types[md->type_signature].name);
+}
+
+static void resolve(struct metadata *md)
+{
+    struct extrinsic_format *format = &md->format;
+    *format = (struct extrinsic_format){0};
+    resolve_address(md);
+    resolve_signature(md);
+    resolve_readable(md);
+    resolve_extensions(md);
+    if (!format->unreadable.code)
+        return;
+    format->refused = format->unreadable;
+    format->unverifiable = format->unreadable;
+}
+
+void extrinsic__resolve_format(struct metadata *md)
+{
+    md->extension_kinds = xcalloc(md->extension_count + 1, sizeof(*md->extension_kinds));
+    md->extension_bytes = xcalloc(md->extension_count + 1, sizeof(*md->extension_bytes));
+    resolve(md);
+}
+
+void extrinsic__format_done(struct metadata *md)
+{
+    for (size_t i = 0; md->extension_bytes && i < md->extension_count; i++) {
+        buf_done(&md->extension_bytes[i].explicit_part);
+        buf_done(&md->extension_bytes[i].implicit_part);
+    }
+    free(md->extension_bytes);
+    free(md->extension_kinds);
+}
+
+void extrinsic_configure(struct metadata *md, const struct extrinsic_extension *list, size_t count)
+{
+    for (size_t k = 0; k < count; k++) {
+        PRE(!extrinsic_knows(list[k].name));
+        for (size_t i = 0; i < md->extension_count; i++) {
+            struct extension_bytes *bytes = &md->extension_bytes[i];
+            if (strcmp(md->extensions[i].name, list[k].name) != 0)
+                continue;
+            md->extension_kinds[i] = EXT_CONFIGURED;
+            buf_clear(&bytes->explicit_part);
+            buf_clear(&bytes->implicit_part);
+            buf_put(&bytes->explicit_part, list[k].explicit_part.data, list[k].explicit_part.len);
+            buf_put(&bytes->implicit_part, list[k].implicit_part.data, list[k].implicit_part.len);
+        }
+    }
+    resolve(md);
+}
+
+void extrinsic_extensions_text(const struct metadata *md, struct buf *out)
+{
+    size_t start = out->len, none = name_all(md, EXT_NONE, out);
+    if (none)
+        buf_printf(out, " %s None", none == 1 ? "is" : "are");
+    for (size_t i = 0; i < md->extension_count; i++) {
+        if (md->extension_kinds[i] != EXT_CONFIGURED)
+            continue;
+        const struct extension_bytes *b = &md->extension_bytes[i];
+        buf_printf(out, "%s%.80s is ", out->len > start ? "; " : "", md->extensions[i].name);
+        hex_put_0x(out, b->explicit_part.data, b->explicit_part.len);
+        if (b->implicit_part.len) {
+            buf_printf(out, " and signs ");
+            hex_put_0x(out, b->implicit_part.data, b->implicit_part.len);
+        }
+    }
+}
+
+int extrinsic_verifiable(const struct metadata *md, struct err *err)
+{
+    const struct err *refused = &md->format.unverifiable;
+    return refused->code ? err_set(err, refused->code, "%s", refused->text) : 0;
 }
 
 u128 extrinsic_tip_max(const struct metadata *md)

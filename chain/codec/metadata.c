@@ -165,7 +165,7 @@ struct metadata *metadata_free(struct metadata *md)
     free(md->pallets);
     free(md->consts);
     free(md->extensions);
-    free(md->extension_kinds);
+    extrinsic__format_done(md);
     free(md->blob);
     free(md);
     return NULL;

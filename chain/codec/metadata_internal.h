@@ -3,6 +3,7 @@
 #ifndef CHAIN_CODEC_METADATA_INTERNAL_H
 #define CHAIN_CODEC_METADATA_INTERNAL_H
 
+#include "base/buf.h"
 #include "chain/codec/metadata.h"
 #include "chain/codec/scale.h"
 
@@ -106,6 +107,8 @@ enum extension_kind {
     EXT_TIP,           /* Compact, - */
     EXT_TIP_ASSET,     /* Compact and Option<asset> None, - */
     EXT_METADATA_HASH, /* mode 0, Option<hash> None */
+    EXT_NONE,          /* not known: Option None, - */
+    EXT_CONFIGURED,    /* not known: bytes of the configuration */
     EXT_UNKNOWN,
 };
 
@@ -121,7 +124,14 @@ struct extrinsic_format {
     uint8_t signature_index[3]; /* MultiSignature: by enum key_scheme */
     bool nonce_64;              /* nonces above u32 fit */
     u128 tip_max;               /* the highest tip that fits */
+    struct err unreadable;      /* code 0: signed extrinsics can be taken apart */
+    struct err unverifiable;    /* code 0: and what they signed is known */
     struct err refused;         /* code 0: everything is supported */
+};
+
+/* Of EXT_CONFIGURED. */
+struct extension_bytes {
+    struct buf explicit_part, implicit_part;
 };
 
 /* The layout of AccountInfo, the value of System.Account. free_size 0: it has no free balance that
@@ -146,7 +156,8 @@ struct metadata {
     struct metadata_const *consts;
     size_t const_count, const_cap;
     struct metadata_extension *extensions;
-    enum extension_kind *extension_kinds; /* one for each of extensions */
+    enum extension_kind *extension_kinds;    /* one for each of extensions */
+    struct extension_bytes *extension_bytes; /* the same */
     size_t extension_count, extension_cap;
 
     struct metadata_pallet *by_index[METADATA_PALLETS_MAX];
@@ -201,6 +212,7 @@ void metadata__resolve_account(struct metadata *md);
 
 /* extrinsic_format.c */
 void extrinsic__resolve_format(struct metadata *md);
+void extrinsic__format_done(struct metadata *md);
 
 static inline const struct type *metadata__type(const struct metadata *md, uint32_t id)
 {

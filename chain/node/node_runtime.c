@@ -211,7 +211,8 @@ static void fetch_version(struct runtime_fetch *f)
     }
 }
 
-static struct metadata *metadata_read(const struct jv *value, uint8_t ret_hash[32], struct err *err)
+static struct metadata *metadata_read(const struct node *n, const struct jv *value,
+                                      uint8_t ret_hash[32], struct err *err)
 {
     struct buf bytes = {0};
     struct metadata *md = NULL;
@@ -221,6 +222,8 @@ static struct metadata *metadata_read(const struct jv *value, uint8_t ret_hash[3
         md = NULL;
     else
         hash_blake2b_256(bytes.data, bytes.len, ret_hash);
+    if (md)
+        extrinsic_configure(md, n->config.extensions, n->config.extension_count);
     buf_done(&bytes);
     return md;
 }
@@ -228,7 +231,7 @@ static struct metadata *metadata_read(const struct jv *value, uint8_t ret_hash[3
 static void fetch_metadata(struct runtime_fetch *f)
 {
     struct err err = {0};
-    struct metadata *md = metadata_read(f->call.result, f->version.hash, &err);
+    struct metadata *md = metadata_read(f->node, f->call.result, f->version.hash, &err);
     if (md) {
         fetch_found(f, md);
     } else if (f->step == FETCH_API_WAIT) {

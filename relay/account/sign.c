@@ -60,7 +60,8 @@ int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_
 int sign_supported(const struct account *a, const struct metadata *md, struct err *err)
 {
     struct extrinsic_signer signer = {a->scheme, a->id};
-    return extrinsic_check_signer(md, &signer, err);
+    int rc = a->key ? extrinsic_supported(md, err) : extrinsic_verifiable(md, err);
+    return rc != 0 ? rc : extrinsic_check_signer(md, &signer, err);
 }
 
 int sign_filler_call(struct account *a, struct buf *ret_call, struct err *err)

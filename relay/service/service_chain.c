@@ -268,6 +268,8 @@ struct room *service_chain(struct service *s, struct err *err)
         .genesis = c->has_genesis ? c->genesis : NULL,
         .verify_blocks = c->verify_blocks,
         .allow_chopsticks = c->allow_chopsticks,
+        .extensions = c->extensions,
+        .extension_count = c->extension_count,
         .on_ready = on_ready,
         .on_down = on_down,
         .on_runtime = on_runtime,

@@ -71,6 +71,33 @@ class ChainForms(CaseTest):
         self.assertEqual([world.wait_end(tx)[0] for tx in txs], ['ok'] * 3)
         self.assertIsNone(world.suspension())
 
+    def test_c3_bytes_of_an_unknown_extension(self):
+        """The configuration gives its bytes: it is signed for. (devchain takes no such bytes: the refusal as a bad proof
+        shows that they were sent.) What the file says wrong is refused."""
+        world = self.world(start=False)
+        world.script(*metadata.rules(world.chain, UNKNOWN, metadata.extension('AuthorizeCall', metadata.TYPE_UNIT,
+                                                                              metadata.TYPE_UNIT)))
+        relay = world.relay('one', start=False)
+        relay.configure('chain', extensions='[{name: RestrictOrigins, explicit: "0x01"}]')
+        checked = cli('check', '--config', relay.config)
+        self.assertRegex(checked.stdout, 'ok +extensions +.*supported; RestrictOrigins is 0x01')
+        for bad, why in (('[{name: RestrictOrigins, explicit: 0x0101}]', 'do not fit the chain.s signed extension RestrictOrigins'),
+                         ('[{name: CheckNonce, explicit: 0x00}]', 'txrelay knows CheckNonce'),
+                         ('[{name: RestrictOrigins, explicit: nope}]', 'the bytes of RestrictOrigins are not hexadecimal')):
+            other = world.relay(f'bad {len(world.relays)}', start=False).configure('chain', extensions=bad)
+            done = cli('check', '--config', other.config, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stdout + done.stderr, why)
+        world.wait_leader(relay.start())
+        tx = world.enqueue('with the bytes')
+        proc.wait_for('an attempt', lambda: world.attempts())
+        extrinsic = world.attempts()[0][6]
+        self.assertEqual(extrinsic[extrinsic.index(bytes.fromhex('d43593')) + 32 + 65], 1)
+        self.assertIsNone(world.suspension())
+        relay.kill()
+        world.relays.clear()
+        world.committed.pop(tx, None)
+
 
 if __name__ == '__main__':
     unittest.main()

@@ -38,7 +38,9 @@ struct service_config {
     size_t endpoint_count;
     const char *ca_file; /* chain's wss; NULL: system store */
     bool chain_insecure;
-    bool verify_blocks, allow_chopsticks; /* chain/node/node.h */
+    bool verify_blocks, allow_chopsticks;         /* chain/node/node.h */
+    const struct extrinsic_extension *extensions; /* borrowed; chain/codec/extrinsic.h */
+    size_t extension_count;
     bool has_genesis;
     uint8_t genesis[32];
     uint32_t call_timeout_ms;

@@ -120,9 +120,188 @@ static void c7_v16_without_set_0(void **state)
     metadata_free(md);
 }
 
+/* ---- extensions that are not known ---- */
+
+struct added {
+    const char *name;
+    uint32_t type, additional;
+};
+
+/* The type of polkadot's metadata that is of this role and kind. */
+static uint32_t some_type(const struct metadata *md, enum type_role role, enum type_kind kind,
+                          int prim)
+{
+    for (uint32_t i = 0; i < md->type_count; i++)
+        if (md->types[i].role == role && md->types[i].kind == kind &&
+            (prim < 0 || md->types[i].prim == prim))
+            return i;
+    fail_msg("there is no such type");
+    return 0;
+}
+
+/* Polkadot's runtime with these extensions before its own. */
+static struct metadata *with_extensions(const struct added *list, size_t count)
+{
+    static const char first[] = "CheckNonZeroSender";
+    struct buf blob = {0}, more = {0};
+    vectors_metadata_bytes("v14-polkadot", &blob);
+    uint8_t *at = NULL, *next = blob.data; /* the last place: a type has the name too */
+    while ((next = memmem(next, (size_t)(blob.data + blob.len - next), first, strlen(first))))
+        at = next++;
+    at -= 2; /* its length, and the number of extensions */
+    assert_int_equal(*at, 10 << 2);
+    buf_put(&more, blob.data, (size_t)(at - blob.data));
+    scale_put_compact(&more, 10 + count);
+    for (size_t i = 0; i < count; i++) {
+        scale_put_str(&more, list[i].name);
+        scale_put_compact(&more, list[i].type);
+        scale_put_compact(&more, list[i].additional);
+    }
+    buf_put(&more, at + 1, (size_t)(blob.data + blob.len - at - 1));
+    buf_done(&blob);
+    return parsed(&more);
+}
+
+enum { PEOPLE = 7 };
+
+/* As of people-next: one enum, Options, one without bytes, a bool. */
+static struct metadata *people(void)
+{
+    struct metadata *md = vectors_metadata("v14-polkadot");
+    uint32_t option = some_type(md, ROLE_OPTION, TYPE_VARIANT, -1),
+             boolean = some_type(md, ROLE_NONE, TYPE_PRIMITIVE, PRIM_BOOL),
+             unit = md->extensions[0].additional,
+             variant = some_type(md, ROLE_MULTI_ADDRESS, TYPE_VARIANT, -1);
+    metadata_free(md);
+    const struct added list[PEOPLE] = {
+        {"VerifyMultiSignature", variant, unit}, {"AsPerson", option, unit},
+        {"ScoreAsParticipant", option, unit},    {"AsMember", option, unit},
+        {"AuthorizeCall", unit, unit},           {"RestrictOrigins", boolean, unit},
+        {"PeopleLiteAuth", option, unit},
+    };
+    return with_extensions(list, PEOPLE);
+}
+
+/* MultiAddress::Address20 of zeros stands for an enum's value. */
+static const uint8_t enum_bytes[21] = {4}, bool_bytes[] = {1};
+
+static void configure(struct metadata *md)
+{
+    const struct extrinsic_extension list[] = {
+        {.name = "RestrictOrigins", .explicit_part = {.data = (uint8_t *)bool_bytes, .len = 1}},
+        {.name = "NotOfThisChain", .explicit_part = {.data = (uint8_t *)bool_bytes, .len = 1}},
+        {.name = "VerifyMultiSignature",
+         .explicit_part = {.data = (uint8_t *)enum_bytes, .len = sizeof(enum_bytes)}},
+    };
+    extrinsic_configure(md, list, ARRAY_LEN(list));
+}
+
+static void c3_unknown_ones_are_named_at_once(void **state)
+{
+    (void)state;
+    struct metadata *md = people();
+    struct extrinsic_params p = {.era = era_mortal(64, 1000)};
+    struct buf out = {0};
+    struct err err = {0};
+    assert_int_equal(extrinsic_supported(md, &err), ERR_EXTENSION);
+    assert_string_equal(err.text,
+                        "unknown signed extensions VerifyMultiSignature and RestrictOrigins: give "
+                        "their bytes in chain.extensions of the configuration");
+    assert_int_equal(extrinsic_payload(md, &p, remark, sizeof(remark), &out, &err), ERR_EXTENSION);
+    assert_int_equal(extrinsic_verifiable(md, &err), 0);
+    extrinsic_extensions_text(md, &out);
+    assert_string_equal(buf_str(&out),
+                        "AsPerson, ScoreAsParticipant, AsMember and PeopleLiteAuth are None");
+    buf_done(&out);
+    metadata_free(md);
+}
+
+static void c3_options_are_none_and_others_configured(void **state)
+{
+    (void)state;
+    struct metadata *md = people(), *plain = people();
+    struct extrinsic_params p = {.nonce = 3, .tip = 9, .era = era_mortal(64, 1000)};
+    struct keypair *key = vectors_key("sr25519");
+    struct extrinsic_view view;
+    struct buf out = {0}, text = {0}, want = {0};
+    struct err err = {0};
+    uint8_t hash[32];
+    bool good = false;
+    configure(md);
+    assert_int_equal(extrinsic_supported(md, &err), 0);
+    assert_int_equal(extrinsic_sign(md, &p, key, remark, sizeof(remark), &out, hash, &err), 0);
+    assert_int_equal(extrinsic_decode(md, out.data, out.len, &view, &err), 0);
+    /* the enum, three Nones, the bool, a None; then polkadot's own */
+    buf_put(&want, enum_bytes, sizeof(enum_bytes));
+    buf_put(&want, "\0\0\0\1\0", 5);
+    assert_true(view.extra_len > want.len);
+    assert_memory_equal(view.extra, want.data, want.len);
+    assert_int_equal(view.nonce, 3);
+    /* without the configuration it cannot be signed, but read and verified */
+    assert_int_equal(extrinsic_decode(plain, out.data, out.len, &view, &err), 0);
+    assert_int_equal(extrinsic_verify(plain, &view, &p, &good, &err), 0);
+    assert_true(good);
+    extrinsic_extensions_text(md, &text);
+    assert_non_null(strstr(buf_str(&text), "are None; VerifyMultiSignature is 0x04000"));
+    assert_non_null(strstr(buf_str(&text), "; RestrictOrigins is 0x01"));
+    buf_done(&text);
+    buf_done(&want);
+    buf_done(&out);
+    keypair_free(key);
+    metadata_free(plain);
+    metadata_free(md);
+}
+
+static void c3_bytes_that_do_not_fit(void **state)
+{
+    (void)state;
+    struct metadata *md = people();
+    struct err err = {0};
+    static const uint8_t two[] = {1, 1};
+    const struct extrinsic_extension bad = {.name = "RestrictOrigins",
+                                            .explicit_part = {.data = (uint8_t *)two, .len = 2}};
+    configure(md);
+    extrinsic_configure(md, &bad, 1);
+    assert_int_equal(extrinsic_supported(md, &err), ERR_EXTENSION);
+    assert_non_null(strstr(err.text, "chain.extensions do not fit"));
+    assert_non_null(strstr(err.text, "RestrictOrigins"));
+    metadata_free(md);
+}
+
+/* What is signed and not in the extrinsic nobody can guess. */
+static void c3_unknown_implicit_bytes(void **state)
+{
+    (void)state;
+    struct metadata *base = vectors_metadata("v14-polkadot");
+    const struct added hidden = {"CheckSecret", base->extensions[0].additional,
+                                 some_type(base, ROLE_NONE, TYPE_PRIMITIVE, PRIM_BOOL)};
+    struct metadata *md = with_extensions(&hidden, 1);
+    struct extrinsic_params p = {.era = era_mortal(64, 1000)};
+    struct buf with = {0}, without = {0};
+    struct err err = {0};
+    const struct extrinsic_extension list = {
+        .name = "CheckSecret", .implicit_part = {.data = (uint8_t *)bool_bytes, .len = 1}};
+    assert_int_equal(extrinsic_verifiable(md, &err), ERR_EXTENSION);
+    assert_non_null(strstr(err.text, "CheckSecret"));
+    assert_int_equal(extrinsic_supported(md, &err), ERR_EXTENSION);
+    extrinsic_configure(md, &list, 1);
+    assert_int_equal(extrinsic_supported(md, &err), 0);
+    assert_int_equal(extrinsic_payload(md, &p, remark, sizeof(remark), &with, &err), 0);
+    assert_int_equal(extrinsic_payload(base, &p, remark, sizeof(remark), &without, &err), 0);
+    assert_int_equal(with.len, without.len + 1);
+    buf_done(&with);
+    buf_done(&without);
+    metadata_free(md);
+    metadata_free(base);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(c3_unknown_ones_are_named_at_once),
+        cmocka_unit_test(c3_options_are_none_and_others_configured),
+        cmocka_unit_test(c3_bytes_that_do_not_fit),
+        cmocka_unit_test(c3_unknown_implicit_bytes),
         cmocka_unit_test(c5_fees_of_u64),
         cmocka_unit_test(c6_tips_of_u64),
         cmocka_unit_test(c7_v16_without_set_0),

@@ -300,9 +300,10 @@ static void unknown_extensions(void **state)
     (void)state;
     assert_extension("CheckWeight", "CheckHeight", NULL); /* unknown, but carries nothing */
     assert_extension("PrevalidateAttests", "PrevalidateBttests", NULL);
-    assert_extension("CheckNonce", "CheckNonse", "CheckNonse is not known and carries bytes");
-    assert_extension("CheckGenesis", "CheckGemesis", "CheckGemesis is not known and carries bytes");
-    assert_extension("CheckMetadataHash", "CheckMetadataHaxx", "CheckMetadataHaxx is not known");
+    assert_extension("CheckNonce", "CheckNonse",
+                     "unknown signed extension CheckNonse: give its bytes");
+    assert_extension("CheckGenesis", "CheckGemesis", "unknown signed extension CheckGemesis: give");
+    assert_extension("CheckMetadataHash", "CheckMetadataHaxx", "extension CheckMetadataHaxx");
     assert_extension("CheckMortality", "CheckTxVersion", "CheckTxVersion has not the form");
 }
 

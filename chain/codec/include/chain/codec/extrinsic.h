@@ -4,8 +4,10 @@
  *   compact length | 0x84 | address | signature | explicit extensions | call
  *   payload (signed):                       call | explicit extensions | implicit extensions
  *
- * The metadata lists the chain's signed extensions. We know them by name; a chain with an unknown
- * one that carries bytes is refused (ERR_EXTENSION names it). */
+ * The metadata lists the chain's signed extensions. We know them by name. Of the others, those
+ * without bytes need nothing, those whose explicit part is an Option are None, and for the rest
+ * extrinsic_configure gives the bytes; else the chain is refused (ERR_EXTENSION names all of
+ * them). */
 #ifndef CHAIN_CODEC_EXTRINSIC_H
 #define CHAIN_CODEC_EXTRINSIC_H
 
@@ -42,8 +44,24 @@ struct extrinsic_params {
     uint32_t transaction_version;
 };
 
+/* What we write for a signed extension that is not known here. */
+struct extrinsic_extension {
+    const char *name;
+    struct buf explicit_part; /* in the extrinsic and signed */
+    struct buf implicit_part; /* signed only */
+};
+/* Use these bytes (copied) for the extensions of these names. What does not fit the chain's types
+ * is an error of extrinsic_supported. Names that the chain does not have are ignored. */
+void extrinsic_configure(struct metadata *md, const struct extrinsic_extension *list, size_t count);
+bool extrinsic_knows(const char *name); /* this extension needs no bytes of the configuration */
+
 /* 0 if we can sign for this chain. ERR_EXTENSION, ERR_METADATA: err says what is not supported. */
 int extrinsic_supported(const struct metadata *md, struct err *err);
+/* 0 if we can verify what others signed for this chain. The same errors. */
+int extrinsic_verifiable(const struct metadata *md, struct err *err);
+/* Append which extensions are None or configured: "AsPerson and AsMember are None; RestrictOrigins
+ * is 0x00". Nothing if there are none. */
+void extrinsic_extensions_text(const struct metadata *md, struct buf *out);
 
 /* The highest tip that this chain's type holds. */
 u128 extrinsic_tip_max(const struct metadata *md);
@@ -63,8 +81,8 @@ struct extrinsic_signer {
     enum key_scheme scheme;
     const uint8_t *account_id; /* of key_account_id_len(scheme) bytes; borrowed */
 };
-/* 0 if we can sign for this chain and its extrinsics can carry a signature of this scheme. ERR_KEY:
- * they cannot; other codes as of extrinsic_supported. */
+/* 0 if this chain's extrinsics can carry a signature of this scheme. ERR_KEY: they cannot.
+ * ERR_METADATA: we cannot tell. */
 int extrinsic_check_signer(const struct metadata *md, const struct extrinsic_signer *signer,
                            struct err *err);
 

@@ -96,6 +96,9 @@ struct node_config {
     bool verify_blocks;
     /* But not at an endpoint on this host that says it is chopsticks, which makes up its roots. */
     bool allow_chopsticks;
+    /* Bytes of signed extensions that are not known here; borrowed. */
+    const struct extrinsic_extension *extensions;
+    size_t extension_count;
     /* READY was reached. If the runtime changed while the node was away, on_runtime comes first. */
     void (*on_ready)(void *arg, const struct node_info *info);
     /* READY was left, or an attempt to reach it failed: for another reason than the last one, or
