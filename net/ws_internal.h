@@ -28,8 +28,9 @@ enum ws_phase {
 };
 
 struct ws_url {
-    char *host; /* without brackets */
-    char *path; /* "/..." */
+    char *host;        /* without brackets */
+    char *path;        /* "/..." */
+    char *credentials; /* "user:password" of the url, decoded; NULL: it has none */
     uint16_t port;
     bool tls;
 };

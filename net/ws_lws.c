@@ -430,6 +430,23 @@ static int verify(struct ws_conn *conn, X509_STORE_CTX *x509, bool good)
     return 0;
 }
 
+/* The request's head has `len` bytes of room. What the url says of a user goes into it. */
+static int authorize(const struct ws_conn *conn, struct lws *wsi, unsigned char **in, size_t len)
+{
+    const char *credentials = conn->client->url.credentials;
+    if (!credentials)
+        return 0;
+    size_t size = strlen(credentials) * 4 / 3 + 16;
+    char *value = xasprintf("Basic %*s", (int)size, "");
+    bool good =
+        lws_b64_encode_string(credentials, (int)strlen(credentials), value + 6, (int)size) > 0 &&
+        lws_add_http_header_by_token(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, (unsigned char *)value,
+                                     (int)strlen(value), in, *in + len) == 0;
+    explicit_bzero(value, size + 6);
+    free(value);
+    return good ? 0 : -1;
+}
+
 static int ws_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
                        size_t len)
 {
@@ -444,6 +461,8 @@ static int ws_callback(struct lws *wsi, enum lws_callback_reasons reason, void *
         if (present)
             attempt_failed(conn, wsi, in);
         return 0;
+    case LWS_CALLBACK_CLIENT_APPEND_HANDSHAKE_HEADER:
+        return authorize(conn, wsi, in, len);
     case LWS_CALLBACK_CLIENT_ESTABLISHED:
         if (!present)
             return -1;

@@ -28,11 +28,12 @@ class Secrets(unittest.TestCase):
         self.clean(where, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
-    def test_a_run(self):
+    def test_r13_a_run(self):
         with World() as world:
             dead = f'ws://127.0.0.1:{free_port()}{URL}'
             dsn = f'{world.pg.dsn} password=s3cret-db'
-            relay = world.relay('one', start=False, dsn=dsn, endpoints=[dead, world.chain.ws + URL], extra='log_level: debug\n')
+            named = [url.replace('ws://', 'ws://user:s3cret%40@') for url in (dead, world.chain.ws + URL)]
+            relay = world.relay('one', start=False, dsn=dsn, endpoints=named, extra='log_level: debug\n')
             os.chmod(relay.config, 0o600)
             relay.start()
             world.wait_leader(relay)
@@ -40,7 +41,7 @@ class Secrets(unittest.TestCase):
             self.assertEqual(world.settle()['finalized'], 1)
             status = json.dumps(relay.status())
             self.assertIn('/***', status)
-            self.assertIn(f'{dead.split("/s3")[0]}/***', relay.text())  # that it is down
+            self.assertIn(f'ws://***@{dead.split("/s3")[0][5:]}/***', relay.text())  # that it is down
             self.clean('status', status)
             self.of('check', 'check', '--config', relay.config)
             for command in (('accounts',), ('status',), ('history', '1'), ('blocked',)):
@@ -50,8 +51,11 @@ class Secrets(unittest.TestCase):
             self.of('encode', 'encode', 'System', 'remark', '["x"]', '--node', world.chain.ws + URL, status=0)
             self.of('encode, dead', 'encode', 'System', 'remark', '["x"]', '--node', dead, status=1)
 
+            self.of('encode, dead', 'encode', 'System', 'remark', '["x"]', '--node', named[0], status=1)
+            self.of('encode', 'encode', 'System', 'remark', '["x"]', '--node', named[1] + '&at=s3cret@x', status=0)
+
             # What cannot be used is refused without being shown.
-            for wrong in ('ws://user:s3cret@h:1', 'ws://h:0/s3cret', 's3cret@h', 'ws://h:1?s3cret#', 'http://u:s3cret@h', 'wss://u:s3/s3cret@h'):
+            for wrong in ('ws://user:s3cret@x@h:1', 'ws://:s3cret@h:1', 'ws://h:0/s3cret', 's3cret@h', 'ws://h:1?s3cret#', 'http://u:s3cret@h', 'wss://u:s3/s3cret@h'):
                 with self.subTest(wrong):
                     text = self.of('encode', 'encode', 'System', 'remark', '["x"]', '--node', wrong, status=1)
                     self.assertIn('***', text)

@@ -21,7 +21,7 @@ struct rig {
     struct ws_server *server;
     struct ws_client *client;
     struct ws_peer *peer; /* the last one */
-    char url[64];
+    char url[128];
     unsigned opened, closed;
     struct err why; /* of the last on_closed */
     size_t received_bytes;
@@ -578,6 +578,65 @@ static void test_bad_configuration(void **state)
     loop_free(rig.loop);
 }
 
+/* ---- a url with secrets ---- */
+
+/* User and password go into the header, decoded, and neither into the path nor into any text. */
+static void r13_user_and_password(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *user, *rest, *authorization, *path;
+    } cases[] = {
+        {"svc:secret@", "", "Basic c3ZjOnNlY3JldA==", "/"},
+        {"", "/?a=x@y", "", "/?a=x@y"},
+        {"svc:se%40cr%3aet%2f@", "/path?key=k@v", "Basic c3ZjOnNlQGNyOmV0Lw==", "/path?key=k@v"},
+        {"svc:a:b@", "", "Basic c3ZjOmE6Yg==", "/"},
+        {"token@", "", "Basic dG9rZW46", "/"}, /* an empty password */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct rig rig;
+        rig_start(&rig);
+        snprintf(rig.url, sizeof(rig.url), "ws://%s127.0.0.1:%d%s", cases[i].user,
+                 ws_server_port(rig.server), cases[i].rest);
+        struct ws_client_config config = config_of(&rig);
+        client_new(&rig, &config);
+        ws_client_open(rig.client);
+        assert_true(run_until(rig.loop, is_positive, &rig.opened, LIMIT_MS));
+        assert_string_equal(ws_server_authorization(rig.server), cases[i].authorization);
+        assert_string_equal(ws_server_path(rig.server), cases[i].path);
+        server_stop(&rig);
+        assert_true(run_until(rig.loop, is_positive, &rig.closed, LIMIT_MS));
+        assert_null(strstr(rig.why.text, "secret"));
+        assert_null(strstr(rig.why.text, "c3Zj"));
+        rig_done(&rig);
+    }
+}
+
+static void r13_refused_without_the_secret(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "ws://u:s3cret@x@h:1",   "ws://u:s3cret/x@h:1",
+        "ws://u:s3cret%4@h:1",   "ws://u:s3cret%zz@h",
+        "ws://u%3as3cret@h:1",   "ws://:s3cret@h:1",
+        "ws://u:s3cret%0a@h",    "ws://u:s3cret@h:0",
+        "ws://u:s3cret@",        "ws://@h",
+        "ws://h/s3cret@x",       "ws://u:s3cret@h#x",
+        "http://u:s3cret@h:1/p", "ws://u:s3cret @h:1",
+    };
+    struct rig rig = {.loop = loop_new()};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct err err = {0};
+        struct ws_client_config config = config_of(&rig);
+        config.url = bad[i];
+        assert_null(ws_client_new(rig.loop, &config, &err));
+        assert_int_equal(err.code, ERR_CONFIG);
+        if (strstr(err.text, "s3cret"))
+            fail_msg("%s", err.text);
+    }
+    loop_free(rig.loop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -595,6 +654,8 @@ int main(void)
         cmocka_unit_test(test_close_within_callbacks),
         cmocka_unit_test(test_close_in_every_phase),
         cmocka_unit_test(test_bad_configuration),
+        cmocka_unit_test(r13_user_and_password),
+        cmocka_unit_test(r13_refused_without_the_secret),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

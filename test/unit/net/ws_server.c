@@ -33,6 +33,7 @@ struct ws_server {
     struct lws_context *context;
     int port;
     unsigned accepted;
+    char authorization[256], path[256]; /* of the last request */
     SSL_CTX *client_tls;
     struct loop_task task;
     unsigned rounds;
@@ -90,11 +91,25 @@ static void peer_close(struct ws_server *s, struct ws_peer *p)
     buf_done(&p->incoming);
 }
 
+static int requested(struct ws_server *s, struct lws *wsi)
+{
+    char query[128];
+    s->authorization[0] = s->path[0] = 0;
+    lws_hdr_copy(wsi, s->authorization, sizeof(s->authorization), WSI_TOKEN_HTTP_AUTHORIZATION);
+    lws_hdr_copy(wsi, s->path, sizeof(s->path), WSI_TOKEN_GET_URI);
+    size_t len = strlen(s->path);
+    if (lws_hdr_copy_fragment(wsi, query, sizeof(query), WSI_TOKEN_HTTP_URI_ARGS, 0) > 0)
+        snprintf(s->path + len, sizeof(s->path) - len, "?%s", query);
+    return 0;
+}
+
 static int server_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
                            size_t len)
 {
     struct ws_server *s = lws_context_user(lws_get_context(wsi));
     switch ((int)reason) {
+    case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
+        return requested(s, wsi);
     case LWS_CALLBACK_ESTABLISHED:
         return peer_open(s, user, wsi);
     case LWS_CALLBACK_RECEIVE:
@@ -153,6 +168,16 @@ struct ws_server *ws_server_new(struct loop *l, const struct ws_script *script, 
 int ws_server_port(const struct ws_server *s)
 {
     return s->port;
+}
+
+const char *ws_server_authorization(const struct ws_server *s)
+{
+    return s->authorization;
+}
+
+const char *ws_server_path(const struct ws_server *s)
+{
+    return s->path;
 }
 
 unsigned ws_server_accepted(const struct ws_server *s)

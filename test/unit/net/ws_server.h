@@ -18,6 +18,10 @@ struct ws_script {
 struct ws_server *ws_server_new(struct loop *l, const struct ws_script *script,
                                 int port); /* 0: any */
 int ws_server_port(const struct ws_server *s);
+/* The Authorization header of the last connection; "" without one. */
+const char *ws_server_authorization(const struct ws_server *s);
+/* And its path with the query. */
+const char *ws_server_path(const struct ws_server *s);
 unsigned ws_server_accepted(const struct ws_server *s);
 void ws_server_close(struct ws_server *s, void (*cb)(void *arg), void *arg);
 

@@ -353,7 +353,7 @@ static void test_bad_configuration(void **state)
 {
     (void)state;
     static const char *const bad[] = {"http://a", "ws://",       "ws://a:0",  "ws://a:65536",
-                                      "ws://a:x", "ws://[::1",   "localhost", "ws://u@host",
+                                      "ws://a:x", "ws://[::1",   "localhost", "ws://@host",
                                       "ws://a b", "ws://[::1]x", ""};
     struct loop *l = loop_new();
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
