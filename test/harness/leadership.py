@@ -2,17 +2,14 @@
 of their program (base/failpoint.h), links that can be broken, and the log's own clock."""
 import os
 import re
-import shutil
 import signal
-import tempfile
 import threading
 from datetime import datetime, timezone
 
 from . import proc
 from .chain import Extrinsic, remark
-from .postgres import Postgres
+from .postgres import Postgres, memory_folder
 from .proxy import Proxy, Submissions
-from .relay import cli
 from .world import World
 
 # A single measurement may be late because the machine runs other tests: its bound is this many times the promise. Where a
@@ -46,22 +43,9 @@ class Server(Postgres):
     """A server whose databases are copies of one that is migrated and audited; in memory where there is room."""
 
     def __init__(self):
-        directory = None
-        if os.path.isdir('/dev/shm') and shutil.disk_usage('/dev/shm').free > 4 << 30:
-            directory = tempfile.mkdtemp(prefix='txpg-', dir='/dev/shm')
-            os.chmod(directory, 0o755)
-            proc.on_exit(lambda: shutil.rmtree(directory, ignore_errors=True))
-        super().__init__(directory, durable=False, database='template')
-        cli('migrate', '--database', self.dsn)
+        super().__init__(memory_folder(), durable=False, database='template')
+        self.migrate()
         self.query(AUDIT)
-
-    def sibling(self, database):
-        other = object.__new__(Postgres)
-        other.dir, other.admin_dsn, other.database = self.dir, self.admin_dsn, database
-        with self.admin() as db, db.cursor() as cur:
-            cur.execute(f'CREATE DATABASE {database} TEMPLATE {self.database}')
-        other.dsn = other.dsn_of(database)
-        return other
 
 
 def shared_server():

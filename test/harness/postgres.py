@@ -1,14 +1,36 @@
 """A private Postgres: own data folder, unix socket only (test/harness/pg.sh)."""
 import os
+import re
+import select
+import shutil
+import tempfile
 
 import psycopg2
 
 from . import proc
+from .relay import cli
 
 PG_SH = os.path.join(proc.ROOT, 'test', 'harness', 'pg.sh')
 
+# What a session keeps after the statement, or what is about the session itself.
+OF_A_SESSION = re.compile(r"\b(set|reset|set_config|discard|listen|prepare|temp|advisory|begin|pg_backend_pid|pg_sleep|activity|"
+                          r"pg_locks|terminate|database|vacuum)\b|advisory|activity", re.I)
+
+
+def memory_folder():
+    """A folder for a server's files in memory; None where there is no room."""
+    if not os.path.isdir('/dev/shm') or shutil.disk_usage('/dev/shm').free < 4 << 30:
+        return None
+    directory = tempfile.mkdtemp(prefix='txpg-', dir='/dev/shm')
+    os.chmod(directory, 0o755)
+    proc.on_exit(lambda: shutil.rmtree(directory, ignore_errors=True))
+    return directory
+
 
 class Postgres:
+    migrated = False
+    _idle = None  # sessions that query() leaves open
+
     def __init__(self, directory=None, durable=True, database='txrelay', tcp=None):
         self.dir = directory or proc.make_dir('txpg-')
         args = [PG_SH, 'start', self.dir] + (['--fsync'] if durable else []) + (['--tcp', str(tcp)] if tcp else [])
@@ -20,13 +42,24 @@ class Postgres:
             cur.execute('CREATE ROLE txrelay_clock NOLOGIN')  # the superuser tells functions the time
         self.dsn = self.dsn_of(database)
 
-    def sibling(self, database):
+    def migrate(self):
+        """From now on copies are migrated too."""
+        cli('migrate', '--database', self.dsn)
+        self.migrated = True
+
+    def sibling(self, database, template='template1'):
         """Another database on the same server."""
         other = object.__new__(Postgres)
         other.dir, other.admin_dsn, other.database = self.dir, self.admin_dsn, database
         with self.admin() as db, db.cursor() as cur:
-            cur.execute(f'CREATE DATABASE {database}')
+            cur.execute(f'CREATE DATABASE {database} TEMPLATE {template}')
         other.dsn = other.dsn_of(database)
+        return other
+
+    def copy(self, database):
+        """One with the same content. Its query() keeps a session."""
+        other = self.sibling(database, self.database)
+        other.migrated, other._idle = self.migrated, []
         return other
 
     def dsn_of(self, database, user=None):
@@ -47,10 +80,38 @@ class Postgres:
         return db
 
     def query(self, sql, args=None):
-        """Rows of one statement on a fresh connection."""
-        with _Closing(self.connect()) as db, db.cursor() as cur:
-            cur.execute(sql, args)
-            return cur.fetchall() if cur.description else []
+        """Rows of one statement, on a new session or, in a copy, on that of an earlier statement where no test can see the
+        difference: tests poll, and a new session costs the server more than most statements."""
+        keep = self._idle is not None and not OF_A_SESSION.search(sql)
+        db = (self._idle_session() if keep else None) or self.connect()
+        try:
+            with db.cursor() as cur:
+                cur.execute(sql, args)
+                rows = cur.fetchall() if cur.description else []
+        except BaseException:
+            db.close()
+            raise
+        if keep and not self._idle:
+            self._idle.append(db)
+        else:
+            db.close()
+        return rows
+
+    def close(self):
+        """The kept session ends; the database stays."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _idle_session(self):
+        """None: there is none, or the server ended it."""
+        try:
+            db = self._idle.pop()
+        except IndexError:
+            return None
+        if db.closed or select.select([db], [], [], 0)[0]:
+            db.close()
+            return None
+        return db
 
     def value(self, sql, args=None):
         return self.query(sql, args)[0][0]

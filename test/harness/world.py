@@ -5,8 +5,8 @@ import threading
 
 from . import invariants, proc
 from .chain import Devchain, remark
-from .postgres import Postgres
-from .relay import Relay, cli
+from .postgres import Postgres, memory_folder
+from .relay import Relay
 
 ALICE = ('alice', 'sr25519', '//Alice')
 BOB = ('bob', 'sr25519', '//Bob')
@@ -17,10 +17,11 @@ _serial = itertools.count(1)
 
 
 def shared_postgres():
-    """One server for the whole run; every world has its own database on it."""
+    """One server for the whole run, in memory where there is room; every world has its own database on it."""
     with _lock:
         if 'pg' not in _shared:
-            _shared['pg'] = Postgres(durable=False)
+            _shared['pg'] = Postgres(memory_folder(), durable=False, database='template')
+            _shared['pg'].migrate()
         return _shared['pg']
 
 
@@ -31,9 +32,11 @@ class World:
         if own_postgres:
             self.pg = Postgres(os.path.join(self.dir, 'pg'), durable=False)
         else:
-            self.pg = (postgres or shared_postgres()).sibling(f'world_{self.number}')
+            server = postgres or shared_postgres()
+            self.pg = (server.copy if server.migrated else server.sibling)(f'world_{self.number}')
+        if not self.pg.migrated:
+            self.pg.migrate()
         self.accounts, self.leadership, self.manager = accounts, leadership, manager
-        cli('migrate', '--database', self.pg.dsn)
         options = list(chain_options)
         if '--block-ms' not in options and '--instant' not in options:
             options += ['--block-ms', '100']
@@ -92,6 +95,7 @@ class World:
             if relay.alive():
                 relay.kill()
         self.chain.process.kill()
+        self.pg.close()
 
     def __enter__(self):
         return self
