@@ -1,4 +1,4 @@
-"""I1, I2, I3, I6, I7 against the chain itself. Every transaction of a test has a call that no other has.
+"""I1, I2, I3, I5, I6, I7 against the chain itself. Every transaction of a test has a call that no other has.
 
 Three kinds of extrinsics of ours stand in a block without being the end of a transaction as it was asked for: a filler (a
 remark; its record has no id), a filler attempt (a remark signed in place of a transaction that was stopped; its record is
@@ -71,6 +71,8 @@ def check(pg, chain, committed, rolled_back=(), submitted=None, foreign=(), live
         if bytes.fromhex(text[2:]) not in records.attempts and bytes.fromhex(text[2:]) not in foreign:
             found.append(f'I3: the node was sent {text}, which was never stored')
     found += check_nonces(ours, lives, figures)
+    if lives == 1:
+        found += check_content(pg, ours, submitted or ())
     found += check_history(pg, records, lives)
     if found:
         raise Violation('\n'.join(found[:20]) + (f'\n... and {len(found) - 20} more' if len(found) > 20 else ''))
@@ -117,6 +119,26 @@ def check_extrinsic(records, number, x):
         found.append(f'I2: {name} is recorded in block {end[3]}')
     if attempt[3] != x.tip:
         found.append(f'I2: {name} pays a tip of {x.tip}, its attempt says {attempt[3]}')
+    return found
+
+
+def check_content(pg, ours, submitted):
+    """I5: when a transaction was signed at another nonce, no block could include what a node had of it at the first one: its
+    era was over, or a final block had that nonce. An attempt names the final block that was read when it was signed."""
+    used = {(x.signer, x.nonce): number for number, _, _, x in ours}
+    seen = {bytes.fromhex(text[2:]) for text in submitted}
+    attempts = pg.query('''SELECT t.id, c.account_id, t.nonce, t.hash, t.era_death, t.block FROM txrelay.attempts t
+                           JOIN txrelay.accounts c USING (account) WHERE t.id IS NOT NULL AND t.filler IS NULL
+                           ORDER BY t.created_at, t.nonce, t.number''')
+    found, earlier = [], defaultdict(list)
+    for tx, signer, nonce, hash_, era_death, block in attempts:
+        for old, old_death in earlier[tx]:
+            over = old_death is not None and old_death <= block
+            if old != nonce and not over and used.get((bytes(signer), old), block + 1) > block:
+                found.append(f'I5: transaction {tx} is signed at nonce {nonce} at block {block}; its bytes at nonce {old} live '
+                             f'until {old_death}, and that nonce is used in block {used.get((bytes(signer), old))}')
+        if bytes(hash_) in seen:
+            earlier[tx].append((nonce, era_death))
     return found
 
 
