@@ -604,6 +604,9 @@ static void silence_and_endless_lines_end_a_peer(void **state)
     assert_non_null(s);
     c.pace = loop_timer_new(w->loop, crowd_pace, &c);
     memset(c.fds, -1, sizeof(c.fds));
+    /* unless it is said otherwise a minute, of which each quarter it looks for silent peers */
+    loop_turn(w->loop);
+    assert_in_range(loop_wait_ms(w->loop), 14000, 15000);
     loop_server_idle(s, 100);
     uint64_t began = loop_now_ms(w->loop);
     c.extra = open_socket(address);

@@ -565,6 +565,26 @@ static void final_block_that_is_not(void **state)
     script_free(s);
 }
 
+/* A height that is near is taken back as well, if blocks were to be followed from there. */
+static void near_final_block_that_is_not(void **state)
+{
+    (void)state;
+    struct script *s = script_new(&(struct manager_config){.era_period = 64});
+    load(s, NULL, 0, 5);
+    uint64_t real = s->finalized;
+    s->finalized = real + 30;
+    chain_up(s);
+    assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, real + 30);
+    s->finalized = real;
+    pool_is(s, 0);
+    expect(s, MANAGER_FX_ASK_NONCE);
+    nonce_is(s, 5);
+    expect(s, MANAGER_FX_READY);
+    best(s);
+    assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, real);
+    script_free(s);
+}
+
 /* A question that could not be asked is asked again later, not at once. */
 static void probe_fails(void **state)
 {
@@ -669,6 +689,7 @@ int main(void)
         cmocka_unit_test(node_behind_the_last),
         cmocka_unit_test(height_that_nobody_repeats),
         cmocka_unit_test(final_block_that_is_not),
+        cmocka_unit_test(near_final_block_that_is_not),
         cmocka_unit_test(probe_fails),
         cmocka_unit_test(chain_lost_while_probing),
         cmocka_unit_test(demotion),

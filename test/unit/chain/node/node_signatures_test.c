@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "node_internal.h"
 #include "support_node.h"
 #include "support_vectors.h"
 
@@ -137,13 +138,63 @@ static void pruned_state(void **state)
     rig_done(&rig);
 }
 
+/* Hashes of blocks on which eras begin are kept by number: one does not stand for another one. */
+static void births_apart(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    uint64_t later = 6 + NODE_BIRTHS;
+    start(&rig);
+    add_remark(&rig, MORTAL, 6);
+    while (rig.fake[0].count < later)
+        fake_add(&rig.fake[0], json_array(), NULL);
+    add_remark(&rig, MORTAL, later);
+    rig_up(&rig);
+    node_follow(rig.node, 6);
+    fake_set_finalized(&rig.fake[0], 6);
+    rig_wait_seen(&rig, 1);
+    node_follow(rig.node, later);
+    fake_set_finalized(&rig.fake[0], later);
+    rig_wait_seen(&rig, 2);
+    assert_int_equal(rig.seen[1].included.tx.signature, TX_SIGNATURE_GOOD);
+    assert_int_equal(rig.down, 0);
+    rig_done(&rig);
+}
+
+static bool no_hash_of_5(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                         const json_t *params)
+{
+    (void)f;
+    if (strcmp(method, "chain_getBlockHash") != 0 ||
+        json_integer_value(json_array_get(params, 0)) != 5)
+        return false;
+    fake_answer(p, id, json_null());
+    return true;
+}
+
+/* Nothing is verified against a hash that the node does not give. */
+static void birth_unknown(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    start(&rig);
+    add_remark(&rig, MORTAL, 6);
+    rig_up(&rig);
+    node_follow(rig.node, 6);
+    rig.fake[0].hook = no_hash_of_5;
+    fake_set_finalized(&rig.fake[0], 6);
+    rig_wait_down(&rig, 1);
+    assert_non_null(strstr(rig.why.text, "an era begins with a block"));
+    assert_int_equal(rig.verified, 0);
+    rig_done(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_signatures),
-        cmocka_unit_test(not_asked_for),
-        cmocka_unit_test(wrong_signatures),
-        cmocka_unit_test(pruned_state),
+        cmocka_unit_test(good_signatures),  cmocka_unit_test(not_asked_for),
+        cmocka_unit_test(wrong_signatures), cmocka_unit_test(pruned_state),
+        cmocka_unit_test(births_apart),     cmocka_unit_test(birth_unknown),
     };
     fake_runtime_load(&polkadot, "polkadot", 1002005, 26, "v14-polkadot");
     alice = vectors_key("ed25519");

@@ -467,6 +467,38 @@ static void heads_that_jump(void **state)
     rig_done(&rig);
 }
 
+static bool has_other_blocks(struct fake *f, struct ws_peer *p, const char *method,
+                             const json_t *id, const json_t *params)
+{
+    const json_t *first = json_array_get(params, 0);
+    if (strcmp(method, "chain_getBlockHash") != 0 || json_integer_value(first) < 100)
+        return false;
+    fake_answer(p, id, json_string(f->blocks[1].hash));
+    return true;
+}
+
+/* And only if it is the same block. */
+static void heads_that_jump_elsewhere(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 1, &contracts);
+    struct fake *f = &rig.fake[0];
+    rig_up(&rig);
+    add_blocks(f, 2);
+    f->hook = has_other_blocks;
+    json_t *header = json_deep_copy(f->blocks[1].header);
+    json_object_set_new(header, "number", json_string("0x7fffffff"));
+    fake_notify(f->peer, "chain_newHead", f->best_sub, json_incref(header));
+    fake_notify(f->peer, "chain_finalizedHead", f->finalized_sub, header);
+    fake_set_best(f, 2);
+    heard = 0;
+    assert_true(rig_wait(&rig, hears_more));
+    assert_int_equal(rig.best_head.number, 2);
+    assert_int_equal(node_info(rig.node)->finalized_number, 0);
+    rig_done(&rig);
+}
+
 /* Where all of them lag, they are gone through once, and not again for each block that somebody
  * else has. */
 static void all_lag(void **state)
@@ -728,6 +760,7 @@ int main(void)
         cmocka_unit_test(an_endpoint_that_lags_is_passed_over),
         cmocka_unit_test(told_of_a_height),
         cmocka_unit_test(heads_that_jump),
+        cmocka_unit_test(heads_that_jump_elsewhere),
         cmocka_unit_test(all_lag),
         cmocka_unit_test(behind_the_last),
         cmocka_unit_test(a_handshake_that_fails_is_tried_again),
