@@ -139,6 +139,8 @@ void account_promote(struct account *a, int64_t epoch)
     a->role = ACCOUNT_LEADER;
     a->epoch = epoch;
     a->turn = (struct turn){0};
+    a->read_error[0] = 0;
+    obstacle_forget(&a->obstacle);
     log_info("leader.acquired", "account=%s scope=%lld holder=%s epoch=%lld", a->alias,
              (long long)a->lock_key, a->service->holder, (long long)epoch);
     account_poll(a, (struct poll_event){.type = POLL_EV_LED});

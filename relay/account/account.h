@@ -18,6 +18,7 @@
 #include "relay/core/poll/poll.h"
 #include "relay/core/poll/turn.h"
 #include "relay/core/tx/manager.h"
+#include "relay/core/tx/obstacle.h"
 #include "relay/service.h"
 #include "relay/status.h"
 
@@ -52,10 +53,12 @@ struct account {
     size_t unsettled; /* store requests in flight of which new bytes may come */
     bool leaving;     /* nothing is admitted; handed over when it has settled */
     uint64_t leave_until;
-    struct turn turn;         /* finalized blocks since it leads */
-    struct loop_timer *timer; /* the manager's next deadline */
-    struct submit *submits;   /* uthash by extrinsic hash */
-    UT_hash_handle hh;        /* service->by_id */
+    char read_error[160]; /* of a query that the database refuses each time; "": none does */
+    struct obstacle_track obstacle; /* what keeps it from going on */
+    struct turn turn;               /* finalized blocks since it leads */
+    struct loop_timer *timer;       /* the manager's next deadline */
+    struct submit *submits;         /* uthash by extrinsic hash */
+    UT_hash_handle hh;              /* service->by_id */
 };
 
 /* account.c */

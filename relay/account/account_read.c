@@ -1,5 +1,6 @@
 /* What the manager asks of the store: its pending rows, the outbox with its doorbell, and what the
  * table's clock, applications and operators say. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,12 +219,20 @@ static void query_failed(struct op *op, const char *query, enum poll_event_type 
 {
     struct account *a = op->account;
     const struct err *err = &op->u.req.err;
-    if (is_refused(err))
+    if (is_refused(err)) {
         log_error("store.refused", "account=%s query=%s code=%s sqlstate=%s text=\"%s\"", a->alias,
                   query, err_name(err->code), err->sqlstate, err->text);
+        snprintf(a->read_error, sizeof(a->read_error), "%s: %.140s", query, err->text);
+    }
     account_lost(a, err->code);
     account_poll(
         a, (struct poll_event){.type = type, .question = op->question, .refused = is_refused(err)});
+}
+
+static void query_worked(struct account *a, const char *query)
+{
+    if (!strncmp(a->read_error, query, strlen(query)))
+        a->read_error[0] = 0;
 }
 
 static void fetched_all(struct op *op)
@@ -252,8 +261,10 @@ static void fetched(struct store_req *req)
 {
     struct op *op = op_of(req);
     struct account *a = op->account;
-    if (!req->err.code)
+    if (!req->err.code) {
+        query_worked(a, "outbox");
         tell_held(a, &op->u.outbox);
+    }
     if (op_current(op)) {
         if (req->err.code) {
             query_failed(op, "outbox", POLL_EV_OUTBOX_FAILED);
@@ -311,6 +322,7 @@ static void looked(struct store_req *req)
     if (op_current(op) && req->err.code) {
         query_failed(op, "requests", POLL_EV_REQUESTS_FAILED);
     } else if (op_current(op)) {
+        query_worked(op->account, "requests");
         struct poll_event ev = {
             .type = POLL_EV_REQUESTS,
             .question = op->question,

@@ -1,5 +1,6 @@
 /* The service's ears at the node: chain facts and finalized blocks go to every account's
  * manager. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,7 @@ static void on_ready(void *arg, const struct node_info *info)
 {
     struct service *s = arg;
     s->node_ready = true;
+    s->node_error[0] = 0;
     log_info("chain.up", "genesis=%s spec=%s/%u finalized=%llu best=%llu",
              hex_log(info->genesis, 32), info->spec_name, info->spec_version,
              (unsigned long long)info->finalized_number, (unsigned long long)info->best_number);
@@ -71,6 +73,7 @@ static void on_down(void *arg, const struct err *err)
 {
     struct service *s = arg;
     s->node_ready = false;
+    snprintf(s->node_error, sizeof(s->node_error), "%.190s", err->text);
     log_warn("chain.down", "code=%s text=\"%s\"", err_name(err->code), err->text);
     if (err->code == ERR_GENESIS)
         log_error("chain.none",

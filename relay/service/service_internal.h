@@ -30,10 +30,12 @@ struct service {
     struct handover *handover; /* NULL: standalone */
     struct service_poll *poll;
     struct service_pool *pool;
+    struct service_obstacles *obstacles;
     struct account *accounts;
     size_t account_count;
     struct account *by_id; /* uthash */
     bool store_up, node_ready;
+    char node_error[200]; /* why no endpoint is usable; "": one is */
     uint8_t genesis
         [32]; /* of the chain that the accounts are registered for: the node may be away since */
     bool registered; /* all accounts: they take part in the election */
@@ -49,7 +51,8 @@ struct service {
 
 /* The rooms, each in the file of its name. */
 room_make service_control, service_pool, service_chain, service_database, service_standalone,
-    service_election, service_listen, service_retention, service_poll, service_handover;
+    service_election, service_listen, service_retention, service_poll, service_handover,
+    service_obstacles;
 
 /* service_chain.c: what the node says */
 void service_tell_chain(struct account *a, enum manager_event_type type,

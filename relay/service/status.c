@@ -53,6 +53,10 @@ static void fill_account(const struct service *s, const struct account *a,
                                    .gated_total = a->gated_total,
                                    .phase = manager_phase(a->manager),
                                    .manager = manager_view_of(a->manager)};
+    bool blocked = a->role == ACCOUNT_LEADER && obstacle_lasts(&a->obstacle);
+    ret->obstacle = blocked ? obstacle_name(a->obstacle.now.code) : "";
+    ret->obstacle_text = blocked ? a->obstacle.now.text : "";
+    ret->obstacle_ms = blocked ? loop_now_ms(s->loop) - a->obstacle.since : 0;
     ret->leader = service_leader_of(s, a, &ret->leader_address);
     ret->elected = elects(s);
     if (ret->elected)

@@ -69,6 +69,9 @@ static json_t *account_json(const struct account_status *a, bool standalone, uin
     put_lower(o, "phase", manager_phase_name(a->phase));
     put_count(o, "wait_blocks", m->wait_blocks);
     put_text(o, "suspension", manager_suspension_name(m->suspension));
+    put_text(o, "obstacle", a->obstacle);
+    put_text(o, "obstacle_text", a->obstacle_text);
+    put_count(o, "obstacle_ms", a->obstacle_ms);
     put_count(o, "next_nonce", m->next_nonce);
     put_count(o, "processed", m->processed);
     put_count(o, "window", m->window);

@@ -1,34 +1,63 @@
 -- txrelay: the views. They come before the functions that return their rows.
 
+-- What keeps an account from going on, as its leader sees it. Under a later epoch, and once the claim
+-- has expired, it means nothing any more.
+CREATE OR REPLACE VIEW txrelay.leader_obstacle AS
+    SELECT o.account, o.code, o.detail, o.since FROM txrelay.obstacles o
+    JOIN txrelay.leadership l ON l.subject = o.account AND l.epoch = o.epoch AND l.holder IS NOT NULL
+    LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder
+    WHERE coalesce(r.expiry_2, l.expiry_2) > clock_timestamp();
+
+-- Why the transactions of an account are not done yet; NULL: nothing keeps it from going on. What only
+-- blocked_accounts knows (locks and rows in other hands) is not asked here.
+CREATE OR REPLACE FUNCTION txrelay.account_waits(p_account int) RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+    RETURN (SELECT CASE WHEN a.paused THEN format('%s: %s', coalesce(a.suspension, 'paused'), a.paused_reason)
+            WHEN coalesce(r.expiry_2, l.expiry_2, a.created_at) < clock_timestamp() - interval '5 s'
+                THEN 'no_leader: no relay that has this account runs and reaches this database'
+            WHEN a.reconcile_from IS NOT NULL THEN 'lost_commits: what lost commits have sent may still be included'
+            ELSE (SELECT format('%s: %s', o.code, o.detail) FROM leader_obstacle o WHERE o.account = a.account) END
+        FROM accounts a JOIN leadership l ON l.subject = a.account
+        LEFT JOIN relay_leases r ON l.leased AND r.holder = l.holder WHERE a.account = p_account);
+END
+$$;
+
 -- One row per transaction, wherever it is now, so that one query by id finds it. Fillers have no
 -- id, and neither has the record of a nonce whose transaction was requeued. tip: the requested tip
--- while the transaction waits, then what the attempt with this hash pays; only a reader who selects
--- it pays for the lookup.
+-- while the transaction waits, then what the attempt with this hash pays. waits: why it is not done yet,
+-- NULL while all is well. Only a reader who selects these two pays for looking them up.
 CREATE OR REPLACE VIEW txrelay.transactions AS
     SELECT o.id, a.alias AS account, '0x' || encode(a.account_id, 'hex') AS account_id, 'outbox' AS stage,
            'queued' AS state, NULL::bigint AS nonce, NULL::text AS hash, NULL::text AS block_hash,
            NULL::bigint AS block_number, NULL::text AS outcome,
            CASE WHEN o.xmax <> 0 THEN (SELECT h.who FROM txrelay.row_holder(o.xmax) h) END AS error, o.attempts, o.creator, o.key,
-           o.created_at, o.created_at AS updated_at, o.tip::numeric AS tip
+           o.created_at, o.created_at AS updated_at, o.tip::numeric AS tip,
+           CASE WHEN o.xmax <> 0 AND (SELECT h.who FROM txrelay.row_holder(o.xmax) h) IS NOT NULL
+                    THEN 'row_held: ' || (SELECT h.who FROM txrelay.row_holder(o.xmax) h)
+                WHEN o.not_before > clock_timestamp() THEN 'not_before: it is not sent before ' || o.not_before
+                ELSE txrelay.account_waits(o.account) END AS waits
     FROM txrelay.outbox o JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT s.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'outbox', 'queued', s.nonce, '0x' || encode(s.hash, 'hex'),
            NULL, NULL, NULL, coalesce(CASE WHEN s.xmax <> 0 THEN (SELECT h.who FROM txrelay.row_holder(s.xmax) h) END, s.waits),
-           0, s.creator, s.key, s.created_at, coalesce(s.waits_since, s.created_at), NULL
+           0, s.creator, s.key, s.created_at, coalesce(s.waits_since, s.created_at), NULL,
+           coalesce('presigned: ' || s.waits, txrelay.account_waits(s.account))
     FROM txrelay.outbox_presigned s JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT p.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'pending', p.state::text, p.nonce,
            '0x' || encode(p.hash, 'hex'), '0x' || encode(p.block_hash, 'hex'), p.block_number, NULL, p.error,
            p.attempts, p.creator, p.key, p.created_at, p.updated_at,
            (SELECT t.tip FROM txrelay.attempts t WHERE t.account = p.account AND t.nonce = p.nonce
-            AND t.number = p.attempt)
+            AND t.number = p.attempt),
+           coalesce(txrelay.account_waits(p.account), CASE WHEN p.blocked_since IS NOT NULL THEN 'refused: ' || p.error END)
     FROM txrelay.pending_transactions p JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT f.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'finished', f.state::text, f.nonce,
            '0x' || encode(f.hash, 'hex'), '0x' || encode(f.block_hash, 'hex'), f.block_number, f.outcome::text, f.error,
            f.attempts, f.creator, f.key, f.created_at, f.finished_at,
            (SELECT t.tip FROM txrelay.attempts t WHERE t.account = f.account AND t.nonce = f.nonce AND t.hash = f.hash
-            ORDER BY t.number DESC LIMIT 1)
+            ORDER BY t.number DESC LIMIT 1), NULL
     FROM txrelay.finished_transactions f JOIN txrelay.accounts a USING (account);
 
 CREATE OR REPLACE VIEW txrelay.leaders AS
@@ -46,28 +75,37 @@ CREATE OR REPLACE VIEW txrelay.lock_holders AS
     FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_database d ON d.oid = l.database AND d.datname = current_database()
     WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted;
 
--- Accounts that make no progress, and since when: they are paused, they wait after lost commits, nodes
--- refuse their first pending transaction, a presigned transaction waits for lower nonces, nobody leads
--- them because some session keeps their lock, or an application keeps one of the first hundred rows of
--- their outbox locked. Costs three index probes per account, and a look at the locks. The blocks that
--- are left of a wait count from the finalized block of the leader's last renewal.
+-- Accounts that make no progress, since when, and why (code and reason; docs/obstacles.md explains each
+-- code). The database sees by itself that an account is paused, that it waits after lost commits, that
+-- nodes refuse its first pending transaction, that a presigned transaction waits for lower nonces, that
+-- nobody leads it, also because some session keeps its lock, or that an application keeps one of the first
+-- hundred rows of its outbox locked. The rest its leader sees, and tells when it has lasted for 5 s. Costs
+-- six index probes per account, and a look at the locks. The blocks that are left of a wait count from the
+-- finalized block of the leader's last renewal.
 CREATE OR REPLACE VIEW txrelay.blocked_accounts AS
     SELECT a.alias AS account, '0x' || encode(a.account_id, 'hex') AS account_id,
-           least(a.paused_since, a.lost_since, p.blocked_since, s.waits_since, k.since, h.since) AS since,
+           least(a.paused_since, a.lost_since, p.blocked_since, s.waits_since, k.since, u.since, h.since, w.since) AS since,
            coalesce(p.nonce, s.nonce) AS nonce,
            CASE WHEN p.blocked_since IS NULL THEN coalesce(s.id, h.id, p.id) ELSE p.id END AS id,
            coalesce(p.state::text, 'queued') AS state,
-           coalesce(a.paused_reason, k.reason, CASE WHEN a.reconcile_from IS NOT NULL THEN
+           coalesce(a.paused_reason, k.reason, u.reason, CASE WHEN a.reconcile_from IS NOT NULL THEN
                    'commits may be lost, and what they sent may still be included: nothing is admitted, signed or ended before '
                    || CASE WHEN a.lost_heard IS NULL THEN 'it is known how far eras may reach' ELSE
                        (SELECT format('block %s is final and read; %s blocks are left', a.lost_heard + a.era_longest,
                            greatest(a.lost_heard + a.era_longest - greatest(l.seen_block, r.seen_block, a.lost_heard), 0))
                         FROM txrelay.leadership l LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder
                         WHERE l.subject = a.account) END END,
+               CASE WHEN w.code NOT IN ('head', 'gap') THEN w.detail END,
                CASE WHEN p.blocked_since IS NULL AND s.id IS NULL THEN h.who END, p.error,
                CASE WHEN p.blocked_since IS NULL THEN s.waits END,
-               (SELECT r.error FROM txrelay.refusals r WHERE r.account = a.account AND r.nonce = p.nonce
-                ORDER BY r.last_at DESC LIMIT 1)) AS reason, a.paused, a.paused_by, a.suspension
+               CASE WHEN p.blocked_since IS NOT NULL THEN
+                   (SELECT r.error FROM txrelay.refusals r WHERE r.account = a.account AND r.nonce = p.nonce
+                    ORDER BY r.last_at DESC LIMIT 1) END, w.detail) AS reason, a.paused, a.paused_by, a.suspension,
+           CASE WHEN a.paused THEN coalesce(a.suspension, 'paused') WHEN k.reason IS NOT NULL THEN 'foreign_lock'
+               WHEN u.reason IS NOT NULL THEN 'no_leader' WHEN a.reconcile_from IS NOT NULL THEN 'lost_commits'
+               WHEN w.code NOT IN ('head', 'gap') THEN w.code
+               WHEN p.blocked_since IS NULL AND s.id IS NULL AND h.id IS NOT NULL THEN 'row_held'
+               WHEN p.blocked_since IS NOT NULL THEN 'refused' WHEN s.id IS NOT NULL THEN 'presigned' ELSE w.code END AS code
     FROM txrelay.accounts a LEFT JOIN LATERAL (SELECT x.nonce, x.id, x.state, x.error, x.blocked_since
         FROM txrelay.pending_transactions x WHERE x.account = a.account ORDER BY x.account, x.nonce LIMIT 1) p ON true
     LEFT JOIN LATERAL (SELECT x.nonce, x.id, x.waits, x.waits_since FROM txrelay.outbox_presigned x
@@ -78,12 +116,20 @@ CREATE OR REPLACE VIEW txrelay.blocked_accounts AS
         FROM txrelay.leadership l JOIN txrelay.lock_holders x ON x.lock_key = l.lock_key
         LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder
         WHERE l.subject = a.account AND coalesce(r.expiry_2, l.expiry_2, '-infinity') < clock_timestamp() LIMIT 1) k ON true
+    LEFT JOIN LATERAL (SELECT coalesce(r.expiry_2, l.expiry_2, a.created_at) AS since,
+        'nobody leads it: no relay that has this account runs and reaches this database'
+        || coalesce('; the last leader was ' || l.holder, '') AS reason
+        FROM txrelay.leadership l LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder
+        WHERE l.subject = a.account AND coalesce(r.expiry_2, l.expiry_2, a.created_at) < clock_timestamp() - interval '5 s'
+            AND (p.nonce IS NOT NULL OR EXISTS (SELECT FROM txrelay.outbox o WHERE o.account = a.account)
+                OR EXISTS (SELECT FROM txrelay.outbox_presigned o WHERE o.account = a.account))) u ON true
     LEFT JOIN LATERAL (SELECT x.id, w.since, w.who
         FROM (SELECT o.id, o.xmax AS held FROM txrelay.outbox o WHERE o.account = a.account AND o.not_before IS NULL
               ORDER BY o.account, o.priority DESC, o.id LIMIT 100) x CROSS JOIN LATERAL txrelay.row_holder(x.held) w
         WHERE x.held <> 0 AND w.since < clock_timestamp() - interval '3 s' LIMIT 1) h ON true
+    LEFT JOIN txrelay.leader_obstacle w ON w.account = a.account
     WHERE a.paused OR a.reconcile_from IS NOT NULL OR p.blocked_since IS NOT NULL OR s.id IS NOT NULL
-        OR k.reason IS NOT NULL OR h.id IS NOT NULL;
+        OR k.reason IS NOT NULL OR u.reason IS NOT NULL OR h.id IS NOT NULL OR w.code IS NOT NULL;
 
 -- What readers scan to catch up after missed notifications. These views hide calls, keys, signed
 -- bytes and policies. Beyond txrelay.transactions they show fillers and the numbers that order

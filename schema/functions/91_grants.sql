@@ -13,7 +13,7 @@ GRANT SELECT ON txrelay.schema_version, txrelay.schema_functions, txrelay.transa
     txrelay.follow_sources
     TO txrelay_follower, txrelay_app, txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.status, txrelay.history, txrelay.follow_position,
-    txrelay.row_holder, txrelay.session_text
+    txrelay.row_holder, txrelay.session_text, txrelay.account_waits
     TO txrelay_follower, txrelay_app, txrelay_relay;
 
 -- Applications.
@@ -21,11 +21,12 @@ GRANT EXECUTE ON FUNCTION txrelay.enqueue, txrelay.enqueue_many, txrelay.enqueue
     TO txrelay_app, txrelay_relay;
 
 -- Relays, and the operators who act through them.
-GRANT SELECT ON txrelay.leadership, txrelay.relay_leases, txrelay.accounts, txrelay.members, txrelay.outbox, txrelay.outbox_presigned,
+GRANT SELECT ON txrelay.leadership, txrelay.relay_leases, txrelay.accounts, txrelay.members, txrelay.obstacles, txrelay.outbox, txrelay.outbox_presigned,
     txrelay.pending_transactions, txrelay.attempts, txrelay.refusals, txrelay.cancellations, txrelay.bumps,
     txrelay.finished_transactions TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.relay_register, txrelay.member_heartbeat, txrelay.leader_claim, txrelay.leader_renew,
-    txrelay.leader_release, txrelay.leader_evict, txrelay.lock_holder, txrelay.leader_scan, txrelay.timeline_known TO txrelay_relay;
+    txrelay.leader_release, txrelay.leader_evict, txrelay.lock_holder, txrelay.leader_scan, txrelay.leader_obstacles,
+    txrelay.timeline_known TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.leader_account, txrelay.leader_snapshot, txrelay.leader_outbox, txrelay.leader_presigned,
     txrelay.leader_poll_requests, txrelay.leader_due, txrelay.queue_measure TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.leader_admit, txrelay.leader_admit_presigned, txrelay.leader_note, txrelay.leader_reject,

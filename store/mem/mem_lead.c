@@ -310,3 +310,19 @@ void mem__scan(struct mem_session *s, struct store_scan *r)
         };
     }
 }
+
+/* ---- what keeps accounts from going on: leader_obstacles of 19_obstacles.sql ---- */
+
+void mem__obstacles(struct mem_session *s, struct store_obstacles *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        const struct store_obstacle *o = &r->rows[i];
+        struct err ignored;
+        struct mem_account *a = mem__fence(s->db, o->account, o->epoch, &ignored);
+        if (!a || a->obstacle_epoch > o->epoch)
+            continue;
+        a->obstacle_epoch = o->epoch;
+        snprintf(a->obstacle, sizeof(a->obstacle), "%s", o->code ? o->code : "");
+        snprintf(a->obstacle_text, sizeof(a->obstacle_text), "%s", o->code ? o->text : "");
+    }
+}

@@ -121,3 +121,24 @@ void store_pg__member(struct store *base, struct store_member *r)
         pg_put_int8(&a, r->best);
     store_pg__send(s, &s->control, SQL_SEND_HEARTBEAT, &a, &r->req, decode_members);
 }
+
+/* ---- what keeps accounts from going on, on the work session ---- */
+
+static void decode_none(struct store_req *req, const struct conn_result *r)
+{
+    (void)req;
+    (void)r;
+}
+
+void store_pg__obstacles(struct store *base, struct store_obstacles *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    store_pg__args(s, &a);
+    COLUMN(&a, PG_ELEM_INT4, r, pg_elem_int4(&a, r->rows[i].account));
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->rows[i].epoch));
+    COLUMN(&a, PG_ELEM_TEXT, r, pg_elem_text(&a, r->rows[i].code));
+    COLUMN(&a, PG_ELEM_TEXT, r, pg_elem_text(&a, r->rows[i].text));
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->rows[i].since_ms));
+    store_pg__send(s, &s->work, SQL_NOTE_OBSTACLES, &a, &r->req, decode_none);
+}

@@ -262,6 +262,7 @@ class Locks(Harm):
             'leader_nonce': f'({a}, {e}, 9)', 'leader_pause': f"({a}, {e}, 'payment', 'x')",
             'leader_adopt': f"({a}, {e}, '{{5}}', ARRAY[sha256('z')], ARRAY['\\x8455'::bytea], '{{1}}', '{{0}}', '{{-1}}', '{{-1}}', '{{NULL}}', 1, 1, 5, true, 5)",
             'leader_heard': f'({a}, {e}, 7)',
+            'leader_obstacles': f"('{{{a}}}', '{{{e}}}', '{{node}}', '{{x}}', '{{0}}')",
             'leader_cleanup': f"({a}, {e}, interval '1 day', 100)",
             'leader_claim': f"({a}, 'relay-a', 'a:1', false, 3000, 9000)",
             'leader_renew': f"('relay-a', '{{{a}}}', '{{{e}}}', 3000, 9000)",

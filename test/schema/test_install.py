@@ -6,13 +6,13 @@ import psycopg2
 
 from pgcase import FUNCTIONS, MIGRATIONS, PG_SH, Background, Case, Server, Session, h32, migrate, wait_until
 
-FOLLOWER = {'status', 'history', 'follow_position', 'row_holder', 'session_text'}  # the last two: views call them
+FOLLOWER = {'status', 'history', 'follow_position', 'row_holder', 'session_text', 'account_waits'}  # the last three: views call them
 APP = FOLLOWER | {'enqueue', 'enqueue_many', 'enqueue_signed', 'cancel', 'bump'}
 RELAY = APP | {'relay_register', 'timeline_known', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_scan', 'member_heartbeat',
                'leader_pause',
                'account_pause', 'account_resume', 'account_rewind', 'account_reconcile', 'leader_adopt', 'leader_snapshot', 'leader_outbox', 'leader_admit', 'leader_attempt',
                'leader_record_status', 'leader_finish', 'leader_reject', 'leader_requeue', 'leader_fill', 'leader_nonce', 'leader_heard',
-               'leader_cleanup', 'leader_poll_requests', 'leader_due', 'leader_account', 'leader_presigned', 'leader_note',
+               'leader_obstacles', 'leader_cleanup', 'leader_poll_requests', 'leader_due', 'leader_account', 'leader_presigned', 'leader_note',
                'leader_admit_presigned', 'account_policy', 'account_grant', 'account_revoke', 'lock_holder', 'queue_measure', 'ensure_partitions', 'drop_partitions'}
 VIEWS = {'schema_version', 'schema_functions', 'transactions', 'leaders', 'blocked_accounts', 'follow_accounts', 'follow_pending',
          'follow_finished', 'follow_kept', 'follow_sources'}
@@ -20,7 +20,7 @@ READABLE = {
     'follower': VIEWS,
     'app': VIEWS,
     'relay': VIEWS | {'accounts', 'outbox', 'outbox_presigned', 'pending_transactions', 'attempts', 'refusals', 'cancellations', 'bumps',
-                      'finished_transactions', 'members', 'leadership', 'relay_leases'},
+                      'finished_transactions', 'members', 'obstacles', 'leadership', 'relay_leases'},
     'nobody': set(),
 }
 

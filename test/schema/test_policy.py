@@ -788,7 +788,7 @@ class Blocked(Case):
         got, = self.blocked()
         self.assertEqual(got, {'account': 'alice', 'account_id': '0x' + h32('alice').hex(),
                                'since': self.row(0)['blocked_since'], 'nonce': 0, 'id': ids[0], 'state': 'signed',
-                               'reason': '1010: payment', 'paused': False, 'paused_by': None, 'suspension': None})
+                               'reason': '1010: payment', 'paused': False, 'paused_by': None, 'suspension': None, 'code': 'refused'})
         self.state(self.relay, epoch, (0, h32(0), 'ready'))
         self.assertEqual(self.blocked(), [])
 

@@ -79,6 +79,17 @@ static void copy_member(struct request *x)
     x->u.member.address = copy_text(x, x->u.member.address);
 }
 
+static void copy_obstacles(struct request *x)
+{
+    struct store_obstacles *r = &x->u.obstacles;
+    struct store_obstacle *rows = keep(x, r->rows, r->count * sizeof(*rows));
+    for (size_t i = 0; i < r->count; i++) {
+        rows[i].code = copy_text(x, rows[i].code);
+        rows[i].text = copy_text(x, rows[i].text);
+    }
+    r->rows = rows;
+}
+
 static void copy_due(struct request *x)
 {
     struct store_due *r = &x->u.due;
@@ -240,6 +251,7 @@ static const struct {
     KIND(EVICT_HOLDER, evict, store_evict, NULL, back_evict),
     KIND(SCAN_CLAIMS, scan, store_scan, copy_scan, back_scan),
     KIND(SEND_HEARTBEAT, member, store_member, copy_member, back_member),
+    KIND(NOTE_OBSTACLES, obstacles, store_obstacles, copy_obstacles, NULL),
     KIND(READ_SNAPSHOT, snapshot, store_snapshot, NULL, back_snapshot),
     KIND(READ_OUTBOX, outbox, store_outbox, NULL, back_outbox),
     KIND(POLL_REQUESTS, poll_requests, store_poll_requests, NULL, back_look),

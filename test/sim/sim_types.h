@@ -238,6 +238,7 @@ struct request {
         struct store_outbox outbox;
         struct store_poll_requests look;
         struct store_due due;
+        struct store_obstacles obstacles;
         struct store_attempts attempts;
         struct store_note note;
         struct store_states states;

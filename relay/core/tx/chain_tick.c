@@ -35,6 +35,7 @@ void manager__chain_tick(struct manager *m, bool block)
     m->send.gate_shut =
         false; /* GATE_OPEN may have come before the refusal that it answers: ask the gate again */
     if (block) {
+        m->chain_tick.block_at = m->now;
         m->line.blocks++;
         backoff_reset(&m->chain_tick.stall);
         manager__window_block(m);

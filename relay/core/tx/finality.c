@@ -15,6 +15,7 @@ void manager__follow(struct manager *m, uint64_t from)
     m->final.gap_from = 0;
     if (from <= m->final.unread_from) /* they are read once more */
         m->final.unread_from = m->final.unread_to = 0;
+    m->final.at = m->now;
     m->final.following = true;
     manager__fx(m, MANAGER_FX_FOLLOW)->number = from;
 }
@@ -241,6 +242,7 @@ void manager__finalized(struct manager *m, const struct manager_block *told)
         manager__nonce_absurd(m, block.account_nonce, block.number))
         block.account_nonce = UINT64_MAX; /* for all that this block means */
     m->final.processed = block.number;
+    m->final.at = m->now;
     if (block.number > m->final.read)
         m->final.read = block.number;
     manager__era_wait_block(m, &block);

@@ -25,6 +25,8 @@
  *   life.c         a reaped account
  *   reconcile.c    what the chain knows and the database lost
  *   era_wait.c     and for how long that may still be included
+ *   obstacle.c     what keeps the account from going on, for operators
+ *   obstacle_track.c  and which of that lasts
  *   writes.c       what the store answered
  *   answer_table.c what an answer to a submission means and proves
  *   rules.c        rules that the adapters call
@@ -76,10 +78,10 @@ enum {
     ALERT_GUARD = 512,
     ALERT_BALANCE = 1024,
     ALERT_BELOW = 2048,
+    ALERT_NONCE = 4096,
     ALERT_POOL = 8192,
     ALERT_UNREAD = 16384,
-    ALERT_NONCE = 4096,
-    ALERT_DEADLINE = 4096,
+    ALERT_DEADLINE = 32768,
     ALERTS_OF_SENDING = ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
 };
 
@@ -109,11 +111,13 @@ struct final_view {        /* finality.c: what finalized blocks said */
     uint64_t gap_from;     /* a skipped height that was requested again */
     uint64_t unread_from, unread_to; /* among these are blocks that nobody could read; 0: none */
     uint64_t stuck_at, stuck_again;  /* a wait needs this block; when it is asked for again */
+    uint64_t at;           /* ms: when the last one was worked through, or following began */
 };
 
-struct chain_ticks { /* chain_tick.c: the pace of repair */
-    uint32_t count;  /* best blocks, and steps of a stalled chain, from 1 */
-    uint64_t at;     /* deadline of a stalled chain's next step */
+struct chain_ticks {   /* chain_tick.c: the pace of repair */
+    uint32_t count;    /* best blocks, and steps of a stalled chain, from 1 */
+    uint64_t at;       /* deadline of a stalled chain's next step */
+    uint64_t block_at; /* ms: when the last best block came, or the node */
     struct backoff stall;
 };
 
@@ -135,7 +139,8 @@ enum probe { PROBE_NONE, PROBE_POOL, PROBE_NONCE, PROBE_UNFINAL };
 struct probing {         /* probe.c, and judge.c the scout */
     uint64_t used_below; /* the nonce of the last probe at this node */
     enum probe question;
-    bool discard; /* the answer that is on its way is too old to be used */
+    enum probe unanswered; /* the last one that was not answered */
+    bool discard;          /* the answer that is on its way is too old to be used */
     bool now, at_tick;
     uint64_t at; /* deadline: retry or timeout; UINT64_MAX: none */
     struct backoff backoff;
@@ -247,7 +252,8 @@ struct batch {
 struct writes { /* writes.c: at most one of a kind is in flight */
     bool out[MANAGER_WRITE_COUNT];
     struct batch batch[MANAGER_WRITE_COUNT];
-    uint64_t sign_after_tick; /* nothing could be signed: retry at this tick */
+    uint64_t sign_after_tick;   /* nothing could be signed: retry at this tick */
+    bool unsigned_since_stored; /* and nothing that was signed has been stored since */
 };
 
 struct step_effects { /* effects.c: of this step, and the memory that they point into */
@@ -459,7 +465,8 @@ void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *blo
 bool manager__live(const struct manager *m, const struct row *row);
 /* none of its bytes can get in */
 bool manager__dead(const struct manager *m, const struct row *row);
-bool manager__stillborn(struct manager *m);
+bool manager__stillborn(struct manager *m);    /* with an alert */
+bool manager__unborn(const struct manager *m); /* the same, as a question */
 /* The best block that something may end by: not one that is far above the last one that was read,
  * because the node may have invented it. */
 uint64_t manager__plausible_best(const struct manager *m);

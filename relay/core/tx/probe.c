@@ -27,6 +27,7 @@ void manager__probe_stop(struct manager *m)
 
 static void probe_failed(struct manager *m)
 {
+    m->probe.unanswered = m->probe.question;
     m->probe.question = PROBE_NONE;
     m->probe.discard = false;
     m->probe.now = true;

@@ -62,6 +62,12 @@ static bool is_unread(const struct manager *m)
 
 /* An era is born at a finalized block: while finality lags by a whole period, new bytes would be
  * dead at birth. Nothing is signed until it has caught up. */
+bool manager__unborn(const struct manager *m)
+{
+    return is_unread(m) ||
+           (m->config.era_period && m->chain.finalized + m->config.era_period <= m->chain.best + 2);
+}
+
 bool manager__stillborn(struct manager *m)
 {
     if (is_unread(m)) {
@@ -73,7 +79,7 @@ bool manager__stillborn(struct manager *m)
                                 (unsigned long long)m->final.read);
         return true;
     }
-    if (!m->config.era_period || m->chain.finalized + m->config.era_period > m->chain.best + 2) {
+    if (!manager__unborn(m)) {
         manager__alert_over(m, ALERT_FINALITY);
         return false;
     }

@@ -63,6 +63,7 @@ static void not_signed(struct manager *m, enum manager_effect_type write)
     PRE(signs(write));
     const struct batch *b = &m->writes.batch[write];
     m->writes.sign_after_tick = m->chain_tick.count + 1;
+    m->writes.unsigned_since_stored = true;
     if (write == MANAGER_FX_ADMIT) {
         if (m->admit.presigned)
             manager__probe_soon(m); /* a hole that was to be closed is there again */
@@ -203,6 +204,8 @@ void manager__stored(struct manager *m, const struct manager_event *ev)
     PRE(write < MANAGER_WRITE_COUNT);
     bool out = m->writes.out[write];
     m->writes.out[write] = false;
+    if (signs(write))
+        m->writes.unsigned_since_stored = false;
     if (out && m->load.refused && m->load.refused_write == write) {
         m->load.refused = false;
         backoff_reset(&m->load.backoff);

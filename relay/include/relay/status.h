@@ -32,6 +32,9 @@ struct account_status {
     uint64_t gated_total;   /* submissions that the gate stopped before they were written */
     enum manager_phase phase;
     struct manager_view manager;
+    /* What keeps it from going on, and for how long already; "", "", 0: nothing that lasts. */
+    const char *obstacle, *obstacle_text;
+    uint64_t obstacle_ms;
     bool elected; /* the account takes part in the election: what follows counts */
     struct election_stats election;
 };

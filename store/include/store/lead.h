@@ -124,6 +124,21 @@ struct store_member {
 };
 void store_member_start(struct store *s, struct store_member *r, store_cb cb);
 
+/* What keeps accounts from going on, for operators (obstacle.h). An account that the caller does
+ * not lead under this epoch is left out. */
+struct store_obstacle {
+    int32_t account;
+    int64_t epoch;
+    const char *code, *text; /* NULL: nothing does */
+    int64_t since_ms;        /* ago */
+};
+struct store_obstacles {
+    struct store_req req;
+    size_t count;
+    const struct store_obstacle *rows;
+};
+void store_obstacles_start(struct store *s, struct store_obstacles *r, store_cb cb);
+
 /* X(request, struct) */
 #define STORE_LEAD_REQUESTS(X)                                                                     \
     X(enroll, store_enroll)                                                                        \
@@ -134,6 +149,7 @@ void store_member_start(struct store *s, struct store_member *r, store_cb cb);
     X(release, store_release)                                                                      \
     X(evict, store_evict)                                                                          \
     X(scan, store_scan)                                                                            \
-    X(member, store_member)
+    X(member, store_member)                                                                        \
+    X(obstacles, store_obstacles)
 
 #endif

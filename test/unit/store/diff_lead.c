@@ -161,11 +161,27 @@ void diff_take(struct diff *d, size_t account)
     diff_request(d, relay, MEM_REQUEST_claim, &claim);
 }
 
+static void obstacles(struct diff *d, size_t relay)
+{
+    static const char *const codes[] = {NULL, "node", "finality"};
+    struct store_obstacle rows[ACCOUNTS];
+    union any_request u = {.obstacles = {.count = ACCOUNTS, .rows = rows}};
+    for (size_t i = 0; i < ACCOUNTS; i++) {
+        const char *code = codes[diff_below(d, 3)];
+        rows[i] = (struct store_obstacle){.account = (int32_t)diff_below(d, ACCOUNTS) + 1,
+                                          .code = code,
+                                          .text = code ? "it waits" : NULL,
+                                          .since_ms = (int64_t)diff_below(d, 9000)};
+        rows[i].epoch = diff_epoch(d, relay, (size_t)rows[i].account - 1);
+    }
+    diff_request(d, relay, MEM_REQUEST_obstacles, &u);
+}
+
 void diff_lead(struct diff *d)
 {
     size_t account = diff_any_account(d),
            relay = diff_chance(d, 70) ? account % 2 : diff_below(d, RELAYS);
-    switch (diff_below(d, 13)) {
+    switch (diff_below(d, 14)) {
     case 0:
     case 1:
     case 2:
@@ -194,6 +210,9 @@ void diff_lead(struct diff *d)
             evict(d, relay, account);
         else if (diff_chance(d, 40))
             release(d, diff_leader(d, account), account);
+        return;
+    case 12:
+        obstacles(d, relay);
         return;
     default:
         enroll(d);

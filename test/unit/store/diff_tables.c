@@ -342,4 +342,12 @@ void diff_tables_mem(const struct diff *d, struct buf *b)
         put_opt(b, t->members[i].best);
         buf_printf(b, "|%d", t->members[i].pid != 0);
     }
+    for (size_t i = 0; i < count; i++) {
+        const struct mem_account *a = t->accounts[i];
+        if (!*a->obstacle)
+            continue;
+        line(b, "obstacle");
+        buf_printf(b, "%d|%lld|%s|%s", a->number, (long long)a->obstacle_epoch, a->obstacle,
+                   a->obstacle_text);
+    }
 }

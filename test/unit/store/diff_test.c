@@ -156,7 +156,7 @@ static void test_finds_planted_faults(void **state)
     for (size_t i = 0; i < ARRAY_LEN(plants); i++) {
         plant = plants[i];
         d.differs = false;
-        for (uint64_t seed = 1; seed <= 4 && !d.differs; seed++)
+        for (uint64_t seed = 1; seed <= 16 && !d.differs; seed++)
             run_seed(seed, 500, 10, 0);
         if (!d.differs)
             fail_msg("fault %d of base/plant.h is not found", (int)plants[i]);

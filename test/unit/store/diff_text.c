@@ -250,6 +250,7 @@ static void put_fields(struct buf *b, enum mem_request what, const union any_req
     case MEM_REQUEST_requeue:
     case MEM_REQUEST_nonce:
     case MEM_REQUEST_pause:
+    case MEM_REQUEST_obstacles:
     case MEM_REQUEST_COUNT:
         return; /* whether it was done is all */
     }

@@ -1,0 +1,84 @@
+/* What keeps an account from going on, for operators: one obstacle at a time, the one that the
+ * others follow from. docs/obstacles.md explains each; the test relay_obstacle compares the two.
+ *
+ * A leader's process finds those of OBSTACLES. The database finds the rest by itself, in the view
+ * blocked_accounts: nobody leads the account, it is paused, an application holds a row, ... */
+#ifndef RELAY_CORE_TX_OBSTACLE_H
+#define RELAY_CORE_TX_OBSTACLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct manager;
+
+/* X(code, name): the name is in the table, in the log and in the status. In the order in which
+ * they are looked for. */
+#define OBSTACLES(X)                                                                               \
+    X(OBSTACLE_WRITE, "write")                                                                     \
+    X(OBSTACLE_READ, "read")                                                                       \
+    X(OBSTACLE_NODE, "node")                                                                       \
+    X(OBSTACLE_LOAD, "load")                                                                       \
+    X(OBSTACLE_SUSPENDED, "suspended")                                                             \
+    X(OBSTACLE_LOST_COMMITS, "lost_commits")                                                       \
+    X(OBSTACLE_BEHIND, "behind")                                                                   \
+    X(OBSTACLE_QUESTION, "question")                                                               \
+    X(OBSTACLE_GATE, "gate")                                                                       \
+    X(OBSTACLE_NO_BLOCKS, "no_blocks")                                                             \
+    X(OBSTACLE_FINALITY, "finality")                                                               \
+    X(OBSTACLE_SIGNATURE, "signature")                                                             \
+    X(OBSTACLE_GAP, "gap")                                                                         \
+    X(OBSTACLE_HEAD, "head")
+
+enum obstacle_code {
+    OBSTACLE_NONE,
+#define X(code, name) code,
+    OBSTACLES(X)
+#undef X
+        OBSTACLE_CODES,
+};
+const char *obstacle_name(enum obstacle_code code); /* "" of none */
+
+struct obstacle {
+    enum obstacle_code code;
+    char text[240]; /* printable ASCII; "" of none */
+};
+
+/* What the manager of a leader sees at this moment. It never finds READ, which its adapter knows.
+ * now: monotonic ms. */
+void manager_obstacle(const struct manager *m, uint64_t now, struct obstacle *ret);
+
+/* Which obstacles last. One that is over within seconds is nobody's business. One that lasts goes
+ * into the log, each minute again, and into the table, and leaves the table soon after its end. */
+enum {
+    OBSTACLE_AFTER_MS = 5000, /* it lasts */
+    OBSTACLE_CLEAR_MS = 2500, /* for this long there was none: it is over */
+    OBSTACLE_AGAIN_MS = 60000,
+    OBSTACLE_REFRESH_MS = 5000, /* between two writes while it lasts */
+};
+
+struct obstacle_track {
+    struct obstacle now;  /* the last one that was seen; it may have ended */
+    uint64_t since;       /* when the account stopped; 0: it goes on */
+    uint64_t clear_since; /* nothing has been seen since then; 0: something is */
+    uint64_t told_at;     /* 0: not told */
+    uint64_t stored_at;   /* of the last write that began; 0: the table has none */
+    bool unstored;        /* the table says something else */
+};
+
+enum obstacle_action { /* bits */
+                       OBSTACLE_TELL = 1,
+                       OBSTACLE_STORE =
+                           2, /* `now`, or that there is none; obstacle_unstored if that fails */
+                       OBSTACLE_OVER =
+                           4, /* what the log has is over; `since` and `now` are those of before */
+};
+
+/* One look at it. OVER: the caller reads `now` and `since`, then calls obstacle_forget. */
+unsigned obstacle_step(struct obstacle_track *t, uint64_t now, const struct obstacle *seen);
+void obstacle_unstored(struct obstacle_track *t);
+/* Also at a demotion: what this epoch stored means nothing any more. */
+void obstacle_forget(struct obstacle_track *t);
+/* It lasts: operators see it. */
+bool obstacle_lasts(const struct obstacle_track *t);
+
+#endif

@@ -1,0 +1,201 @@
+/* What keeps the account from going on, as its manager sees it (obstacle.h): what the others follow
+ * from comes first. */
+#include "relay/core/tx/obstacle.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "manager_internal.h"
+
+enum { NO_BLOCKS_MS = 30000, NO_FINAL_MS = 60000, SIGN_TICKS = 2 };
+
+typedef unsigned long long ull;
+
+static bool found(struct obstacle *ret, enum obstacle_code code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static bool found(struct obstacle *ret, enum obstacle_code code, const char *fmt, ...)
+{
+    char text[sizeof(ret->text)];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    manager__plain(ret->text, sizeof(ret->text), text);
+    ret->code = code;
+    return true;
+}
+
+/* ---- it is not ready ---- */
+
+static bool loading(const struct manager *m, struct obstacle *ret)
+{
+    if (m->load.refused)
+        return found(ret, OBSTACLE_WRITE,
+                     "the database refuses to store what the leader decided (%s), again and again; "
+                     "the relay's log has its error",
+                     manager_write_name(m->load.refused_write));
+    if (!m->chain.up)
+        return found(ret, OBSTACLE_NODE, "no endpoint is usable");
+    if (m->phase == MANAGER_LOAD_WAIT)
+        return found(ret, OBSTACLE_LOAD, "its pending rows are being read from the database");
+    return false;
+}
+
+static bool lost_commits(const struct manager *m, struct obstacle *ret)
+{
+    uint64_t left = manager__era_wait_left(m);
+    if (!m->era_wait.on && !m->reconcile.on)
+        return false;
+    if (left)
+        return found(ret, OBSTACLE_LOST_COMMITS,
+                     "commits may be lost: %llu blocks are left in which what they sent may still "
+                     "be included",
+                     (ull)left);
+    return found(ret, OBSTACLE_LOST_COMMITS,
+                 "commits may be lost: the chain is searched for what they sent; it is read up to "
+                 "block %llu",
+                 (ull)m->final.processed);
+}
+
+/* A node behind what is known elsewhere is asked nothing. */
+static bool behind(const struct manager *m, struct obstacle *ret)
+{
+    if (m->phase == MANAGER_LEADING && !m->probe.now && !m->probe.node_unverified)
+        return false;
+    if (m->chain.finalized < m->load.max_submitted)
+        return found(
+            ret, OBSTACLE_BEHIND,
+            "the node's finalized block %llu is behind block %llu, which a pending row was "
+            "signed at",
+            (ull)m->chain.finalized, (ull)m->load.max_submitted);
+    if (m->chain.best < m->chain.best_known)
+        return found(ret, OBSTACLE_BEHIND,
+                     "the node's best block %llu is behind block %llu, which another node has",
+                     (ull)m->chain.best, (ull)m->chain.best_known);
+    return false;
+}
+
+static const char *question_text(enum probe question)
+{
+    static const char *const texts[] = {
+        [PROBE_NONE] = "its pool and the account's nonce",
+        [PROBE_POOL] = "what its pool holds",
+        [PROBE_NONCE] = "the account's nonce at its best block",
+        [PROBE_UNFINAL] = "what its blocks hold that are not final",
+    };
+    PRE((size_t)question < ARRAY_LEN(texts));
+    return texts[question];
+}
+
+/* Nothing is sent before the node has answered. */
+static bool question(const struct manager *m, struct obstacle *ret)
+{
+    if (m->phase == MANAGER_LEADING && !m->probe.node_unverified)
+        return false;
+    if (m->probe.question == PROBE_NONE && m->final.processed < m->chain.finalized &&
+        (m->line.rows || m->reconcile.on))
+        return found(ret, OBSTACLE_QUESTION,
+                     "the finalized blocks up to %llu are read first; %llu was the last one",
+                     (ull)m->chain.finalized, (ull)m->final.processed);
+    return found(ret, OBSTACLE_QUESTION, "the node has not told %s",
+                 question_text(m->probe.question ? m->probe.question : m->probe.unanswered));
+}
+
+/* ---- it is ready, and makes no progress ---- */
+
+static bool gate(const struct manager *m, struct obstacle *ret)
+{
+    if (!m->send.gate_shut || !line_count(&m->line, ROW_UNSENT))
+        return false;
+    return found(ret, OBSTACLE_GATE,
+                 "the relay is not sure that it still leads, and sends nothing meanwhile");
+}
+
+static bool no_blocks(const struct manager *m, uint64_t now, struct obstacle *ret)
+{
+    if (!m->line.rows || now < m->chain_tick.block_at + NO_BLOCKS_MS)
+        return false;
+    return found(
+        ret, OBSTACLE_NO_BLOCKS,
+        "the chain makes no blocks, or the node hears of none: block %llu was the last one",
+        (ull)m->chain.best);
+}
+
+static bool finality(const struct manager *m, uint64_t now, struct obstacle *ret)
+{
+    if (manager__unborn(m))
+        return found(ret, OBSTACLE_FINALITY,
+                     "finality lags by an era and nothing can be signed: block %llu is finalized, "
+                     "%llu is the best one, %llu was the last one read",
+                     (ull)m->chain.finalized, (ull)m->chain.best, (ull)m->final.read);
+    if (!line_count(&m->line, ROW_IN_BLOCK) || now < m->final.at + NO_FINAL_MS)
+        return false;
+    return found(
+        ret, OBSTACLE_FINALITY,
+        "no block becomes final, or final blocks cannot be read: %llu was the last one read, "
+        "%llu is finalized, %llu is the best one",
+        (ull)m->final.processed, (ull)m->chain.finalized, (ull)m->chain.best);
+}
+
+static bool signature(const struct manager *m, struct obstacle *ret)
+{
+    /* Each tick tries again while there is something to sign. */
+    if (!m->writes.unsigned_since_stored ||
+        m->chain_tick.count > m->writes.sign_after_tick + SIGN_TICKS)
+        return false;
+    return found(ret, OBSTACLE_SIGNATURE,
+                 "nothing can be signed at this node, which knows less than the one before or has "
+                 "no metadata yet; the relay's log has the reason");
+}
+
+static const char *place(const struct row *row)
+{
+    switch ((int)row->state) {
+    case ROW_POOLED:
+        return "it waits in the pool, and no block takes it";
+    case ROW_UNSENT:
+    case ROW_SUBMITTED:
+        return "no node has taken it";
+    case ROW_RESIGN:
+    case ROW_FILL:
+    case ROW_SIGNING:
+        return "it waits for new bytes";
+    default:
+        return "no node knows it for certain";
+    }
+}
+
+static bool head(const struct manager *m, struct obstacle *ret)
+{
+    const struct row *row = m->head.nonce == UINT64_MAX ? NULL : line_at(&m->line, m->head.nonce);
+    if (!row || row->end)
+        return false;
+    uint32_t gap = m->head.gap_since ? m->line.blocks - m->head.gap_since : 0;
+    uint32_t age = m->line.blocks - m->head.since;
+    const char *said = row->note ? "; the last refusal: " : "";
+    if (gap >= m->config.gap_blocks)
+        return found(
+            ret, OBSTACLE_GAP,
+            "nonce %llu is missing for %u blocks below transactions that wait in the pool: "
+            "%s%s%s",
+            (ull)row->nonce, gap, place(row), said, row->note ? row->note : "");
+    if (age < m->config.gap_blocks)
+        return false;
+    return found(ret, OBSTACLE_HEAD, "nonce %llu holds up the account for %u blocks: %s%s%s",
+                 (ull)row->nonce, age, place(row), said, row->note ? row->note : "");
+}
+
+void manager_obstacle(const struct manager *m, uint64_t now, struct obstacle *ret)
+{
+    *ret = (struct obstacle){0};
+    if (m->fenced || m->phase == MANAGER_IDLE || loading(m, ret))
+        return;
+    if (m->suspension.why != MANAGER_SUSPENSION_NONE) {
+        found(ret, OBSTACLE_SUSPENDED, "%s", m->suspension.text);
+        return;
+    }
+    if (lost_commits(m, ret) || behind(m, ret) || question(m, ret) || gate(m, ret) ||
+        no_blocks(m, now, ret) || finality(m, now, ret) || signature(m, ret))
+        return;
+    head(m, ret);
+}

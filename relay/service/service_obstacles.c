@@ -1,0 +1,197 @@
+/* What keeps accounts from going on: a look at each leader's manager once a second. What lasts goes
+ * into the log, the status and the table (obstacle.h), so that operators see it within seconds and
+ * nothing waits in silence. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "service/service_internal.h"
+
+enum {
+    LOOK_MS = 1000,
+    LINES_MAX = 20,  /* of the log, in one look: an endpoint that is gone stops all accounts */
+    BATCH_MAX = 1000 /* accounts of one request */
+};
+
+struct service_obstacles {
+    struct room room;
+    struct loop_timer *timer; /* NULL: closed */
+    bool storing;             /* one request at a time */
+    size_t next;              /* where the next look begins to collect what is to be stored */
+};
+
+/* The request that is out, with copies of what it says. */
+struct writing {
+    struct store_obstacles run;
+    struct service *service;
+    struct store_obstacle *rows;
+    struct obstacle *said;
+    int *accounts; /* their indexes */
+};
+
+/* ---- what an account's leader sees ---- */
+
+/* What only its doors know goes with what its manager knows. */
+static void see(const struct service *s, const struct account *a, uint64_t now,
+                struct obstacle *ret)
+{
+    manager_obstacle(a->manager, now, ret);
+    bool node = ret->code == OBSTACLE_NODE;
+    if (node && s->node_error[0])
+        snprintf(ret->text, sizeof(ret->text), "no endpoint is usable: %s", s->node_error);
+    if (ret->code != OBSTACLE_WRITE && !node && a->read_error[0]) {
+        ret->code = OBSTACLE_READ;
+        snprintf(ret->text, sizeof(ret->text), "the database refuses to read %s", a->read_error);
+    }
+}
+
+/* ---- the table ---- */
+
+static void stored(struct store_req *req)
+{
+    struct writing *w = CONTAINER_OF(req, struct writing, run.req);
+    struct service *s = w->service;
+    const struct err *err = &req->err;
+    enum err_class class = err_class(err->code);
+    if (err->code && (class == ERR_CLASS_BUG || class == ERR_CLASS_PERMANENT))
+        log_error("store.refused", "write=obstacles code=%s sqlstate=%s text=\"%s\"",
+                  err_name(err->code), err->sqlstate, err->text);
+    for (size_t i = 0; err->code && i < w->run.count; i++)
+        if (s->accounts[w->accounts[i]].epoch == w->rows[i].epoch)
+            obstacle_unstored(&s->accounts[w->accounts[i]].obstacle);
+    s->obstacles->storing = false;
+    store_req_done(req);
+    free(w->rows);
+    free(w->said);
+    free(w->accounts);
+    free(w);
+    service_op_done(s);
+}
+
+static struct writing *writing_new(struct service *s)
+{
+    struct writing *w = xcalloc(1, sizeof(*w));
+    w->service = s;
+    w->rows = xcalloc(BATCH_MAX, sizeof(*w->rows));
+    w->said = xcalloc(BATCH_MAX, sizeof(*w->said));
+    w->accounts = xcalloc(BATCH_MAX, sizeof(*w->accounts));
+    return w;
+}
+
+static void put(struct writing *w, const struct account *a, bool over, uint64_t now)
+{
+    size_t i = w->run.count++;
+    w->said[i] = a->obstacle.now;
+    w->accounts[i] = a->index;
+    w->rows[i] = (struct store_obstacle){
+        .account = a->store_account,
+        .epoch = a->epoch,
+        .code = over ? NULL : obstacle_name(w->said[i].code),
+        .text = over ? NULL : w->said[i].text,
+        .since_ms = (int64_t)(now - a->obstacle.since),
+    };
+}
+
+/* ---- the log ---- */
+
+static void tell(const struct account *a, bool over, uint64_t now)
+{
+    const struct obstacle_track *t = &a->obstacle;
+    if (over)
+        log_info("account.goes_on", "account=%s epoch=%lld after_ms=%llu was=%s", a->alias,
+                 (long long)a->epoch, (unsigned long long)(now - t->since),
+                 obstacle_name(t->now.code));
+    else
+        log_warn("account.blocked", "account=%s epoch=%lld for_ms=%llu code=%s text=\"%s\"",
+                 a->alias, (long long)a->epoch, (unsigned long long)(now - t->since),
+                 obstacle_name(t->now.code), t->now.text);
+}
+
+/* ---- once a second ---- */
+
+static bool may_store(const struct service *s, const struct writing *w)
+{
+    return s->store_up && !s->obstacles->storing && (!w || w->run.count < BATCH_MAX);
+}
+
+static void look_at(struct service *s, struct account *a, struct writing **w, size_t *lines)
+{
+    uint64_t now = loop_now_ms(s->loop);
+    struct obstacle seen;
+    see(s, a, now, &seen);
+    unsigned actions = obstacle_step(&a->obstacle, now, &seen);
+    bool over = actions & OBSTACLE_OVER;
+    if ((actions & OBSTACLE_STORE) && may_store(s, *w)) {
+        *w = *w ? *w : writing_new(s);
+        put(*w, a, over, now);
+    } else if (actions & OBSTACLE_STORE) {
+        obstacle_unstored(&a->obstacle);
+        if (over)
+            return; /* it is over at a later look, when that can be stored */
+    }
+    if ((actions & (OBSTACLE_TELL | OBSTACLE_OVER)) && (*lines)++ < LINES_MAX)
+        tell(a, over, now);
+    if (over)
+        obstacle_forget(&a->obstacle);
+}
+
+static void look(void *arg)
+{
+    struct service_obstacles *o = arg;
+    struct service *s = o->room.service;
+    struct writing *w = NULL;
+    size_t lines = 0;
+    for (size_t i = 0; i < s->account_count; i++) {
+        struct account *a = &s->accounts[(o->next + i) % s->account_count];
+        if (a->role == ACCOUNT_LEADER)
+            look_at(s, a, &w, &lines);
+    }
+    if (lines > LINES_MAX)
+        log_warn("account.blocked", "more=%zu text=\"so are, or were, other accounts\"",
+                 lines - LINES_MAX);
+    if (w) {
+        o->storing = true;
+        o->next = (o->next + BATCH_MAX) % s->account_count; /* later ones have their turn */
+        w->run.rows = w->rows;
+        s->ops++;
+        store_obstacles_start(s->store, &w->run, stored);
+    }
+    loop_timer_at(o->timer, loop_now_ms(s->loop) + LOOK_MS);
+}
+
+/* ---- the room ---- */
+
+static void obstacles_run(struct room *r)
+{
+    struct service *s = r->service;
+    loop_timer_at(s->obstacles->timer, loop_now_ms(s->loop) + LOOK_MS);
+}
+
+static void obstacles_close(struct room *r)
+{
+    struct service_obstacles *o = r->service->obstacles;
+    o->timer = loop_timer_close(o->timer);
+    room_ended(r);
+}
+
+static void obstacles_free(struct room *r)
+{
+    struct service_obstacles *o = r->service->obstacles;
+    loop_timer_close(o->timer);
+    r->service->obstacles = NULL;
+    free(o);
+}
+
+static const struct room_ops ops = {
+    .name = "obstacles", .run = obstacles_run, .close = obstacles_close, .free = obstacles_free};
+
+struct room *service_obstacles(struct service *s, struct err *err)
+{
+    (void)err;
+    struct service_obstacles *o = s->obstacles = xcalloc(1, sizeof(*o));
+    o->room = (struct room){.ops = &ops, .service = s};
+    o->timer = loop_timer_new(s->loop, look, o);
+    return &o->room;
+}

@@ -1,0 +1,34 @@
+-- txrelay: what keeps accounts from going on.
+
+-- Leaders write what they see, of many accounts at once, element by element: the epoch under which
+-- each is led, the code and the text, and for how long (ms) it has lasted. Code NULL: nothing does any
+-- more. Accounts that are not led under that epoch are left out. Returns how many were written.
+CREATE OR REPLACE FUNCTION txrelay.leader_obstacles(p_accounts int[], p_epochs bigint[], p_codes text[], p_details text[],
+    p_lasted_ms bigint[]) RETURNS int
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_timeline int := timeline();
+    v_count int := batch_size('leader_obstacles', cardinality(p_accounts), cardinality(p_epochs), cardinality(p_codes),
+        cardinality(p_details), cardinality(p_lasted_ms));
+BEGIN
+    WITH led AS (
+        SELECT DISTINCT ON (b.account) b.account, b.epoch, left(b.code, 40) AS code, coalesce(left(b.detail, 500), '') AS detail,
+            v_now - least(greatest(b.lasted_ms, 0), 86400000) * interval '1 ms' AS since
+        FROM unnest(p_accounts, p_epochs, p_codes, p_details, p_lasted_ms) WITH ORDINALITY b (account, epoch, code, detail, lasted_ms, n)
+        JOIN leadership l ON l.subject = b.account AND l.epoch = b.epoch AND l.holder IS NOT NULL AND l.timeline = v_timeline
+        ORDER BY b.account, b.n DESC
+    ), gone AS (
+        DELETE FROM obstacles o USING led WHERE o.account = led.account AND led.code IS NULL RETURNING o.account
+    ), kept AS (
+        INSERT INTO obstacles AS o (account, epoch, code, detail, since)
+        SELECT led.account, led.epoch, led.code, led.detail, led.since FROM led WHERE led.code IS NOT NULL
+        ON CONFLICT (account) DO UPDATE SET epoch = excluded.epoch, code = excluded.code, detail = excluded.detail,
+            since = excluded.since
+        WHERE o.epoch <= excluded.epoch
+        RETURNING o.account
+    )
+    SELECT (SELECT count(*) FROM gone) + (SELECT count(*) FROM kept) INTO v_count;
+    RETURN v_count;
+END
+$$;

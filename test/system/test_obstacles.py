@@ -1,0 +1,75 @@
+"""Nothing waits in silence: an account that makes no progress says why in `blocked`, in its transactions' status, in the log
+and in the relay's status within ten seconds, and no longer when it is over. (Each reason: relay_manager_obstacle, test_obstacles
+of schema/; here what only real parts can do.)"""
+import os
+import signal
+import unittest
+
+from harness import proc
+from harness.cases import CaseWorld
+
+WITHIN = 10 * float(os.environ.get('TXRELAY_SLOW', 1))  # seconds
+
+
+class Obstacles(unittest.TestCase):
+    def setUp(self):
+        self.world = CaseWorld(call_timeout_ms=1000)
+        self.addCleanup(self.world.close)
+        self.relay = self.world.relays[0]
+
+    def sql(self, text):
+        with self.world.pg.connect() as db:
+            db.cursor().execute(text)
+
+    def expect(self, tx, code, text):
+        """In each place, within the promised time of its beginning."""
+        def said():
+            row = self.world.pg.query('SELECT code, reason FROM txrelay.blocked_accounts')
+            return row and row[0][0] == code and row[0]
+        reason = proc.wait_for(f'{code} in blocked', said, WITHIN, 0.1)[1]
+        self.assertIn(text, reason)
+        waits = self.world.pg.value('SELECT waits FROM txrelay.status(%s)', [tx])
+        self.assertTrue(waits.startswith(f'{code}: '), waits)
+        self.assertIn(f'code={code} ', self.relay.text())
+        said = self.relay.control({'cmd': 'status'})['accounts'][0]
+        self.assertEqual(said['obstacle'], code)
+        self.assertIn(text, said['obstacle_text'])
+        self.assertGreaterEqual(said['obstacle_ms'], 5000)
+
+    def over(self, tx, code):
+        proc.wait_for('it to be over', lambda: not self.world.pg.query('SELECT FROM txrelay.blocked_accounts'), WITHIN, 0.1)
+        proc.wait_for('the log to say so', lambda: 'account.goes_on account=alice' in self.relay.text()
+                      and f'was={code}' in self.relay.text(), WITHIN, 0.1)
+        self.assertEqual(self.relay.control({'cmd': 'status'})['accounts'][0]['obstacle'], '')
+        self.world.wait_end(tx)
+        self.world.settle()
+
+    def test_the_only_node_is_gone(self):
+        os.kill(self.world.chain.process.pid, signal.SIGSTOP)
+        tx = self.world.put('waits')
+        try:
+            self.expect(tx, 'node', 'no endpoint is usable')
+        finally:
+            os.kill(self.world.chain.process.pid, signal.SIGCONT)
+        self.over(tx, 'node')
+
+    def test_the_database_refuses_a_write(self):
+        self.sql("""CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            RAISE EXCEPTION 'not today'; END $$;
+            CREATE TRIGGER zz_refuse BEFORE INSERT ON txrelay.pending_transactions FOR EACH ROW EXECUTE FUNCTION refuse()""")
+        tx = self.world.put('waits')
+        self.expect(tx, 'write', 'refuses to store what the leader decided (admit)')
+        self.sql('DROP TRIGGER zz_refuse ON txrelay.pending_transactions')
+        self.over(tx, 'write')
+
+    def test_the_database_refuses_a_read(self):
+        good = self.world.pg.value("SELECT pg_get_functiondef('txrelay.leader_outbox'::regproc)")
+        self.sql(good.replace('BEGIN', "BEGIN RAISE EXCEPTION 'not today';", 1))
+        tx = self.world.put('waits')
+        self.expect(tx, 'read', 'outbox: ')
+        self.sql(good)
+        self.over(tx, 'read')
+
+
+if __name__ == '__main__':
+    unittest.main()
