@@ -252,6 +252,9 @@ void duty_event(struct world *w, struct relay *r, int account, const struct mana
 void duty_effect(struct world *w, struct relay *r, int account, const struct manager_effect *fx);
 void duty_waits(struct world *w);
 
+/* sim_silence.c: once a second */
+void silence_look(struct world *w);
+
 /* sim_plan.c */
 int feature_number(const char *name); /* -1: none */
 const char *feature_name(int number); /* NULL: no more */

@@ -57,16 +57,14 @@ void silence_look(struct world *w)
                              .id = first_waiting(w, a),
                              .nonce = first_open(a),
                              .since = w->now};
-        bool waits = r && !a->paused && (is.id || is.nonce >= 0);
+        bool waits = r && !a->paused && (is.id || is.nonce >= 0) &&
+                     !obstacle_lasts(&r->service->accounts[account].obstacle);
         if (!waits || s->epoch != is.epoch || s->id != is.id || s->nonce != is.nonce) {
             *s = is;
             continue;
         }
         HOLDS(
-            w,
-            w->now < s->since + patience(w) ||
-                obstacle_lasts(&r->service->accounts[account].obstacle),
-            "silence",
+            w, w->now < s->since + patience(w), "silence",
             "r%d leads account %d, where transaction %lld waits and nonce %lld is open for %llu s, "
             "and does not say why",
             r->index, account, (long long)is.id, (long long)is.nonce,

@@ -435,6 +435,12 @@ struct head {
     uint64_t since;
 };
 
+/* The first transaction of an account's outbox, and its lowest open nonce, and since when. */
+struct silence {
+    int64_t epoch, id, nonce;
+    uint64_t since;
+};
+
 struct stats {
     uint64_t enqueued, ended, submits, resigns, fills, crashes, pauses, forks, unknown, claims,
         faults;
@@ -477,6 +483,7 @@ struct world {
     bool was_failed_over[IDS];                   /* its record changed by a failover */
     uint64_t healed_at, account_moved[ACCOUNTS]; /* when it was last kept from going on */
     struct head heads[ACCOUNTS];
+    struct silence silences[ACCOUNTS];
     bool healing, blocked_free;
     struct stats stats;
     struct manager_moves moved; /* by any manager, in any seed */

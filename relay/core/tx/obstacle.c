@@ -188,7 +188,7 @@ static bool head(const struct manager *m, struct obstacle *ret)
 void manager_obstacle(const struct manager *m, uint64_t now, struct obstacle *ret)
 {
     *ret = (struct obstacle){0};
-    if (m->fenced || m->phase == MANAGER_IDLE || loading(m, ret))
+    if (m->fenced || m->phase == MANAGER_IDLE || PLANTED(SILENT) || loading(m, ret))
         return;
     if (m->suspension.why != MANAGER_SUSPENSION_NONE) {
         found(ret, OBSTACLE_SUSPENDED, "%s", m->suspension.text);
