@@ -111,7 +111,7 @@ struct final_view {        /* finality.c: what finalized blocks said */
     uint64_t gap_from;     /* a skipped height that was requested again */
     uint64_t unread_from, unread_to; /* among these are blocks that nobody could read; 0: none */
     uint64_t stuck_at, stuck_again;  /* a wait needs this block; when it is asked for again */
-    uint64_t at;           /* ms: when the last one was worked through, or following began */
+    uint64_t at; /* ms: when the last one was worked through, or following began */
 };
 
 struct chain_ticks {   /* chain_tick.c: the pace of repair */

@@ -46,6 +46,11 @@ static bool lost_commits(const struct manager *m, struct obstacle *ret)
     uint64_t left = manager__era_wait_left(m);
     if (!m->era_wait.on && !m->reconcile.on)
         return false;
+    if (m->final.stuck_at)
+        return found(
+            ret, OBSTACLE_LOST_COMMITS,
+            "commits may be lost: block %llu may hold what they sent, and no endpoint has it",
+            (ull)m->final.stuck_at);
     if (left)
         return found(ret, OBSTACLE_LOST_COMMITS,
                      "commits may be lost: %llu blocks are left in which what they sent may still "
