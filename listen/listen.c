@@ -271,7 +271,7 @@ static void hold(struct listen *s, enum listen_kind kind, const char *text, size
 }
 
 /* False if the notifications have to wait: the pending rows or the sessions of relays are being
- * read. Somebody who is not among these may be a relay's new session: they are read again. */
+ * read. A sender that is not among these may be a relay's new session: they are read again. */
 static bool try_hear(struct listen *s, int pid)
 {
     if (!s->scan_pending && !s->sources.busy && !listen__believes(s, pid) &&

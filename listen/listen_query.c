@@ -333,7 +333,7 @@ static void on_probe(struct conn_query *query, const struct conn_result *r)
     listen__proved(s, s->probe_at);
     s->probe_at = loop_now_ms(s->loop) + s->config.probe_ms;
     if (!s->config.signals_only && !s->sources.busy)
-        listen__read_sources(s); /* a backend's number may be somebody else's by now */
+        listen__read_sources(s); /* another session may have the backend's number by now */
     listen__arm(s);
 }
 

@@ -37,7 +37,7 @@ struct lookup {
     struct list node;
     struct known row;
     bool told;
-    bool hint;               /* somebody who is no relay notified it */
+    bool hint;               /* a session that is no relay's notified it */
     char outcome[STATE_LEN]; /* as notified; "": it disappeared, perhaps to the outbox */
     bool asked;              /* it is in the query in flight; those come first in the list */
 };
@@ -89,7 +89,7 @@ void cursor__forget(struct cursor *c, struct known *k);
 
 /* Removes the row from the pending ones and looks it up. k NULL: only `row` is known. */
 void cursor__ask(struct cursor *c, struct known *k, const struct listen_event *row);
-/* Looks up an end of which somebody who is no relay notified. */
+/* Looks up an end of which a session that is no relay's notified. */
 void cursor__ask_hint(struct cursor *c, const struct listen_event *row);
 struct lookup *cursor__lookup_of(struct cursor *c, int32_t account, int64_t nonce, int64_t id);
 void cursor__lookup_drop(struct cursor *c, struct lookup *l); /* freed when the next step begins */

@@ -239,7 +239,7 @@ static void check_bump(struct world *w, int account, const struct mem_row *p, ui
     if (!settled || late || r->bump <= (int64_t)t->tip || r->bumped_at + us > w->now)
         return;
     HOLDS(w, w->db.lossy, "bump",
-          "somebody asked for a tip of %lld for transaction %lld of account %d, and it pays %llu",
+          "a bump asked for a tip of %lld for transaction %lld of account %d, and it pays %llu",
           (long long)r->bump, (long long)p->id, account, (unsigned long long)t->tip);
 }
 

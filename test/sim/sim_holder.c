@@ -1,6 +1,6 @@
 /* Sessions that hold what leaders need: an application whose open transaction has cancelled a row
- * that waits, and somebody who takes the lock of an account and keeps it. Leaders pass over the one
- * and end the other. Their generator is their own. */
+ * that waits, and a session that takes the lock of an account and keeps it. Leaders pass over the
+ * row and end the session. Both have a generator of their own. */
 #include <stdio.h>
 #include <string.h>
 
@@ -64,18 +64,18 @@ static void hold(struct world *w, struct event *e)
         h->id = id;
         h->starts++;
         w->stats.held++;
-        note(w, "somebody holds the row of transaction %lld", (long long)id);
+        note(w, "an application holds the row of transaction %lld", (long long)id);
         uint64_t us = rng_below(&h->rng, 3) ? draw(w, MS, SECOND) : draw(w, SECOND, 40 * SECOND);
         struct event *end = later(w, us, "a holder lets go", let_go);
         end->a = (uint32_t)id;
         end->b = h->starts;
     }
-    later(w, id ? draw(w, MS, 2 * SECOND) : draw(w, MS, 300 * MS), "somebody holds a row", hold);
+    later(w, id ? draw(w, MS, 2 * SECOND) : draw(w, MS, 300 * MS), "a row is held", hold);
 }
 
 /* ---- a lock ---- */
 
-/* It asks until it has the lock, and then something each second, as a tool that somebody left open:
+/* It asks until it has the lock, and then something each second, as a tool that was left open:
  * a session that does nothing for long would be taken for one that hung. */
 static void lock(struct world *w, struct event *e)
 {
@@ -83,7 +83,7 @@ static void lock(struct world *w, struct event *e)
     (void)e;
     if (!w->db.up || (!h->locker && w->now >= w->plan.faults_end)) {
         if (w->now < w->plan.faults_end)
-            later(w, SECOND, "somebody locks", lock);
+            later(w, SECOND, "a stranger locks", lock);
         return;
     }
     if (!h->locker) {
@@ -100,7 +100,7 @@ static void lock(struct world *w, struct event *e)
         store_req_done(&r.req);
         w->stats.locked += h->locked;
     }
-    later(w, h->locked ? SECOND : draw(w, 20 * MS, 200 * MS), "somebody locks", lock);
+    later(w, h->locked ? SECOND : draw(w, 20 * MS, 200 * MS), "a stranger locks", lock);
 }
 
 /* leader_evict, or the end of the server. */
@@ -122,6 +122,6 @@ void holder_start(struct world *w)
     w->holder.rng.state = w->seed ^ UINT64_C(0x401de25ca7c4b1d3);
     if (!has(w, FEATURE_HOLDERS))
         return;
-    later(w, draw(w, 0, 2 * SECOND), "somebody holds a row", hold);
-    later(w, draw(w, SECOND, 20 * SECOND), "somebody locks", lock);
+    later(w, draw(w, 0, 2 * SECOND), "a row is held", hold);
+    later(w, draw(w, SECOND, 20 * SECOND), "a stranger locks", lock);
 }

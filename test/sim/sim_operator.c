@@ -74,7 +74,7 @@ void operator_bumps(struct world *w)
     snprintf(text, sizeof(text), "%lld", (long long)tip);
     struct store_ask ask = {.id = id, .tip = text};
     mem_session_run(w->db.desk, MEM_REQUEST_bump, &ask.req);
-    note(w, "somebody bumps transaction %lld to %lld: %s", (long long)id, (long long)tip,
+    note(w, "an operator bumps transaction %lld to %lld: %s", (long long)id, (long long)tip,
          ask.req.err.code ? ask.req.err.text : ask.answer);
     store_req_done(&ask.req);
     if (ask.req.err.code)

@@ -1,4 +1,4 @@
-/* Somebody who may connect to the database and nothing else. NOTIFY needs no right: it makes up
+/* A login that may connect to the database and nothing else. NOTIFY needs no right: it makes up
  * statuses of transactions that are pending, of one that nobody enqueued, and ends. A reader must
  * not be told any of it, and must not miss anything because of it. Its generator is its own. */
 #include <string.h>

@@ -14,7 +14,7 @@ enum {
 };
 
 struct heard {
-    uint64_t base; /* the last block that was read; a height that somebody proved */
+    uint64_t base; /* the last block that was read; a height that a node proved */
     struct heard_height {
         uint64_t number, at_ms;
     } near, far;

@@ -8,8 +8,8 @@ static void hear_of(struct manager *m, uint64_t number)
         m->chain.best_known = number > m->chain.best ? number : m->chain.best;
 }
 
-/* The node has fewer final blocks than were known. The others are still to come, but not where they
- * are so far above that somebody invented them. */
+/* The node has fewer final blocks than an earlier answer named. It will reach those that are near;
+ * heights far above what was read were invented by a node, and are dropped. */
 static void drop_invented(struct manager *m, uint64_t number)
 {
     uint64_t read = m->final.read > number ? m->final.read : number;

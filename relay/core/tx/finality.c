@@ -207,7 +207,7 @@ static void regular(struct manager *m, const struct manager_block *block)
 }
 
 /* What a wait after lost commits has not read may be what they sent, so no such block is passed
- * over: it is asked for again until somebody has it. */
+ * over: it is asked for again until a node has it. */
 static bool stuck(struct manager *m, const struct manager_block *told)
 {
     enum { AGAIN_MS = 60000 };

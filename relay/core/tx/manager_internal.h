@@ -450,7 +450,7 @@ bool manager__try_drop_gap(struct manager *m, struct row *row);
 /* The block holds this attempt of the row. */
 void manager__end_ours(struct manager *m, struct row *row, const struct tx_included *x,
                        const struct manager_block *block);
-/* The block holds somebody else's extrinsic at its nonce. */
+/* The block holds another program's extrinsic at the row's nonce. */
 void manager__end_usurped(struct manager *m, struct row *row, const struct tx_included *x,
                           const struct manager_block *block);
 /* The nonce is used as of this block, and no block showed by what. */

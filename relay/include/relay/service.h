@@ -59,7 +59,7 @@ struct service_config {
     void (*on_exit)(void *arg,
                     const struct err *err); /* the service cannot go on (permanent error) */
     void (*on_drain)(
-        void *arg); /* somebody asked for it at the control endpoint: stop the service */
+        void *arg); /* a client of the control endpoint asked for it: stop the service */
     void *arg;
 };
 

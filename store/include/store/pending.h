@@ -54,10 +54,10 @@ struct store_snapshot {
 };
 void store_snapshot_start(struct store *s, struct store_snapshot *r, store_cb cb);
 
-/* What the database's clock, the applications and the operators say. Outbox rows past their
- * deadline end as expired in it; pending transactions come back that are to be stopped (their
- * deadline has passed, or somebody cancelled them), with the outcome to record if none of their
- * bytes gets in, and those whose tip is to rise. */
+/* The request poll. It ends outbox rows past their deadline as expired. It returns the pending
+ * transactions that are to be stopped (their deadline has passed, or an application cancelled
+ * them), with the outcome to record if none of their bytes gets in, and those whose tip is to
+ * rise. */
 struct store_poll_requests {
     struct store_req req;
     int32_t account;
@@ -124,7 +124,7 @@ struct store_finish {
 };
 void store_finish_start(struct store *s, struct store_finish *r, store_cb cb);
 /* The nonce is used up and the transaction goes back to the outbox with its id. outcome
- * "usurped": somebody else used the nonce; "dispatch_error": its own attempt did, without
+ * "usurped": another program used the nonce; "dispatch_error": its own attempt did, without
  * effect, and one retry less is left; "failed": the nonce belongs to a former life of the
  * account. The nonce keeps a record of its own. */
 void store_requeue_start(struct store *s, struct store_finish *r, store_cb cb);
