@@ -14,7 +14,7 @@
 #include "store/schema_check.h"
 #include "warnings.h"
 
-enum { NODE_TIMEOUT_MS = 10000 };
+enum { NODE_TIMEOUT_MS = 10000, CLOCK_BACK_S = 5 };
 
 static int bad; /* findings that stop a relay */
 
@@ -124,7 +124,13 @@ static void on_rights(void *arg, const struct conn_result *r)
     good("database", text);
     if (truth(r, 2))
         wrong("database", "this server is a standby: give the primary, or several hosts");
-    if (truth(r, 3))
+    if (conn_result_is_null(r, 0, 3))
+        wrong("schema", truth(r, 4)
+                            ? "this server lacks the role txrelay_relay (the schema was restored "
+                              "from a dump?): run txrelay migrate as the schema's owner, then "
+                              "GRANT the roles to the logins again"
+                            : "the txrelay schema is not installed: run txrelay migrate");
+    else if (truth(r, 3))
         good("rights", "the login may lead (role txrelay_relay)");
     else
         wrong("rights", "the login may not lead: GRANT txrelay_relay TO it");
@@ -156,6 +162,23 @@ static void on_asked(void *arg, const struct conn_result *r)
                 "the server keeps pg_walfile_name and pg_current_wal_lsn for itself: each of its "
                 "restarts counts as a failover that may have lost commits "
                 "(leadership.lost_commits)");
+    char text[200];
+    long long behind = strtoll(conn_result_get(r, 0, 1, NULL), NULL, 10);
+    long long back_s = strtoll(conn_result_get(r, 0, 2, NULL), NULL, 10);
+    if (behind) {
+        snprintf(text, sizeof(text),
+                 "the sequence is %lld behind the records, as after a copy of the tables: run "
+                 "txrelay migrate before anybody enqueues",
+                 behind);
+        wrong("ids", text);
+    }
+    if (back_s >= CLOCK_BACK_S) {
+        snprintf(text, sizeof(text),
+                 "the server's clock is %lld s behind the times in the database; leases and "
+                 "positions go on from those",
+                 back_s);
+        caution(NULL, "clock", text);
+    }
 }
 
 static void check_database(const struct config_file *f)
@@ -166,18 +189,16 @@ static void check_database(const struct config_file *f)
         return;
     }
     if (cli_query(f->database.url, cli_sql("check_rights.sql"), 0, NULL, on_rights, NULL, &err)) {
-        if (!strcmp(err.sqlstate, "42704")) /* no role txrelay_relay */
-            wrong("schema", "the txrelay schema is not installed: run txrelay migrate");
-        else
-            wrong("database", err.text);
+        wrong("database", err.text);
         return;
     }
-    int known = bad;
+    if (bad)
+        return;
     if (cli_query(f->database.url, schema_check_sql(), 0, NULL, on_schema, NULL, &err)) {
         schema_check_failed(&err);
         wrong(err.code == ERR_DB_DENIED ? "rights" : "schema", err.text);
-    } else if (bad == known && cli_query(f->database.url, cli_sql("check_asks.sql"), 0, NULL,
-                                         on_asked, NULL, &err)) {
+    } else if (!bad && cli_query(f->database.url, cli_sql("check_asks.sql"), 0, NULL, on_asked,
+                                 NULL, &err)) {
         wrong("database", err.text);
     }
 }

@@ -9,6 +9,7 @@ struct migrating {
     struct migrate m;
     int from, to;
     bool applied;
+    int64_t ids_behind;
     struct err err;
 };
 
@@ -19,6 +20,7 @@ static void migrated(struct migrate *m)
     x->from = m->from;
     x->to = m->to;
     x->applied = m->applied;
+    x->ids_behind = m->ids_behind;
 }
 
 int cmd_migrate(int argc, char **argv)
@@ -46,5 +48,8 @@ int cmd_migrate(int argc, char **argv)
         printf("schema version %d: nothing to do\n", x.to);
     else
         printf("schema version %d -> %d\n", x.from, x.to);
+    if (x.ids_behind)
+        printf("ids: the sequence was %lld behind the records, as after a copy: moved on\n",
+               (long long)x.ids_behind);
     return EXIT_OK;
 }

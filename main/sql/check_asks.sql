@@ -1,5 +1,6 @@
--- What a relay asks of the server besides its tables; nothing is written. Returns whether the timeline can be read.
-SELECT txrelay.timeline_known(), txrelay.follow_position(), (SELECT count(*) FROM txrelay.follow_sources),
+-- What a relay asks of the server besides its tables; nothing is written. Returns whether the timeline can be
+-- read, how many ids would be given again, and the seconds by which the server's clock went back.
+SELECT txrelay.timeline_known(), txrelay.ids_behind(), txrelay.clock_behind(), txrelay.follow_position(), (SELECT count(*) FROM txrelay.follow_sources),
        (SELECT count(*) FROM txrelay.leader_scan(ARRAY[]::int[], ARRAY[]::bigint[], p_fingerprint => '')),
        (SELECT count(*) FROM txrelay.leader_due(ARRAY[]::int[], ARRAY[]::bigint[], ARRAY[]::bigint[], 0)),
        (SELECT count(*) FROM txrelay.blocked_accounts), pg_notification_queue_usage(), pg_try_advisory_xact_lock(9003, 0),

@@ -1,6 +1,31 @@
 -- txrelay: begins the application of schema/functions. All of these files are applied in the order of their names and in one
 -- transaction (README.md, "How the schema is applied").
 
+-- The roles of the schema, as 0001_init.sql makes them: a dump that is restored into another cluster has none.
+DO $roles$
+DECLARE
+    v_role text;
+BEGIN
+    FOREACH v_role IN ARRAY ARRAY['txrelay_app', 'txrelay_relay', 'txrelay_follower'] LOOP
+        CONTINUE WHEN EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = v_role);
+        BEGIN
+            EXECUTE pg_catalog.format('CREATE ROLE %I NOLOGIN', v_role);
+        EXCEPTION
+            WHEN duplicate_object OR unique_violation THEN NULL;
+            WHEN insufficient_privilege THEN
+                RAISE EXCEPTION USING
+                    ERRCODE = 'insufficient_privilege',
+                    MESSAGE = pg_catalog.format('role %s does not exist and user %s may not create roles',
+                                                v_role, current_user),
+                    HINT = pg_catalog.format('Let an administrator run: CREATE ROLE txrelay_app NOLOGIN; '
+                        'CREATE ROLE txrelay_relay NOLOGIN; CREATE ROLE txrelay_follower NOLOGIN; or: ALTER ROLE %I '
+                        'CREATEROLE; then migrate again.',
+                        current_user);
+        END;
+    END LOOP;
+END
+$roles$;
+
 -- Notes which functions and views exist, for 80_drop_others.sql. A version of a catalog row is known by its xmin.
 SELECT pg_catalog.set_config('txrelay.before', pg_catalog.concat_ws(' ',
     (SELECT pg_catalog.string_agg(p.oid || ':' || p.xmin, ' ') FROM pg_catalog.pg_proc p

@@ -79,13 +79,23 @@ BEGIN
 END
 $$;
 
+-- The clock of leases, of the ends of transactions, and of readers' positions. It never goes back: after a
+-- step back of the server's clock (a failover to a server whose clock is behind) it goes on from the time
+-- that it had reached, and comes back to the server's by a tenth of a second per second. Postgres inlines it.
+CREATE OR REPLACE FUNCTION txrelay.steady_clock() RETURNS timestamptz
+LANGUAGE sql AS $$
+    SELECT GREATEST(pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+) (SELECT h.clock_offset FROM txrelay.high_water h
+            WHERE h.one),
+        (SELECT h.reached FROM txrelay.high_water h WHERE h.one))
+$$;
+
 -- The time that a function of leadership or retention works at. Tests set it; the login that does so
 -- needs the role txrelay_clock, which no migration makes.
 CREATE OR REPLACE FUNCTION txrelay.clock_of(p_function text, p_now timestamptz) RETURNS timestamptz
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
     IF p_now IS NULL THEN
-        RETURN clock_timestamp();
+        RETURN steady_clock();
     ELSIF EXISTS (SELECT FROM pg_roles r WHERE r.rolname = 'txrelay_clock' AND pg_has_role(session_user, r.oid, 'MEMBER')) THEN
         RETURN p_now;
     END IF;

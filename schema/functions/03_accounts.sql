@@ -163,6 +163,7 @@ BEGIN
             WHEN 'p_era' THEN format('is %s; it must be 4 to 4096', coalesce(p_era::text, 'NULL'))
             ELSE 'is NULL' END, 'See schema/README.md.');
     END IF;
+    PERFORM repair_ids();
     SELECT t.*, l.lock_key INTO a FROM accounts t JOIN leadership l ON l.subject = t.account WHERE t.alias = p_alias;
     IF NOT FOUND THEN
         BEGIN

@@ -6,7 +6,8 @@ CREATE OR REPLACE VIEW txrelay.leader_obstacle AS
     SELECT o.account, o.code, o.detail, o.since FROM txrelay.obstacles o
     JOIN txrelay.leadership l ON l.subject = o.account AND l.epoch = o.epoch AND l.holder IS NOT NULL
     LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder
-    WHERE coalesce(r.expiry_2, l.expiry_2) > clock_timestamp();
+    WHERE coalesce(r.expiry_2, l.expiry_2)
+        > (SELECT greatest(clock_timestamp() + h.clock_offset, h.reached) FROM txrelay.high_water h WHERE h.one); -- steady_clock
 
 -- Why the transactions of an account are not done yet; NULL: nothing keeps it from going on. What only
 -- blocked_accounts knows (locks and rows in other hands) is not asked here.
@@ -14,7 +15,8 @@ CREATE OR REPLACE FUNCTION txrelay.account_waits(p_account int) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 BEGIN
     RETURN (SELECT CASE WHEN a.paused THEN format('%s: %s', coalesce(a.suspension, 'paused'), a.paused_reason)
-            WHEN coalesce(r.expiry_2, l.expiry_2, a.created_at) < clock_timestamp() - interval '5 s'
+            WHEN coalesce(r.expiry_2, l.expiry_2, a.created_at)
+                < (SELECT greatest(clock_timestamp() + h.clock_offset, h.reached) FROM txrelay.high_water h WHERE h.one) - interval '5 s'
                 THEN 'no_leader: no relay that has this account runs and reaches this database'
             WHEN a.reconcile_from IS NOT NULL THEN 'lost_commits: what lost commits have sent may still be included'
             ELSE (SELECT format('%s: %s', o.code, o.detail) FROM leader_obstacle o WHERE o.account = a.account) END
@@ -64,10 +66,11 @@ CREATE OR REPLACE VIEW txrelay.leaders AS
     SELECT a.alias, '0x' || encode(a.account_id, 'hex') AS account_id, l.epoch, l.holder,
            l.holder_address AS address, l.lock_held, coalesce(r.heartbeat, l.heartbeat) AS heartbeat,
            coalesce(r.expiry_1, l.expiry_1) AS expiry_1, coalesce(r.expiry_2, l.expiry_2) AS expiry_2,
-           clock_timestamp() - coalesce(r.heartbeat, l.heartbeat) AS heartbeat_age, a.next_nonce, a.paused, a.paused_by, a.paused_reason,
+           greatest(clock_timestamp() + h.clock_offset, h.reached) - coalesce(r.heartbeat, l.heartbeat) AS heartbeat_age, a.next_nonce, a.paused, a.paused_by, a.paused_reason,
            a.account, a.address AS account_address, a.suspension, a.paused_since, a.reborn, a.life_since
     FROM txrelay.accounts a JOIN txrelay.leadership l ON l.subject = a.account
-    LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder; -- claim_times
+    LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder -- claim_times
+    JOIN txrelay.high_water h ON h.one; -- steady_clock, which who reads a view may not call
 
 -- Which sessions have the locks of subjects, in whichever mode: a shared one keeps leaders away too.
 CREATE OR REPLACE VIEW txrelay.lock_holders AS
@@ -115,12 +118,14 @@ CREATE OR REPLACE VIEW txrelay.blocked_accounts AS
         'nobody leads it: its lock is held by ' || txrelay.session_text(x.pid) AS reason
         FROM txrelay.leadership l JOIN txrelay.lock_holders x ON x.lock_key = l.lock_key
         LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder
-        WHERE l.subject = a.account AND coalesce(r.expiry_2, l.expiry_2, '-infinity') < clock_timestamp() LIMIT 1) k ON true
+        WHERE l.subject = a.account AND coalesce(r.expiry_2, l.expiry_2, '-infinity')
+            < (SELECT greatest(clock_timestamp() + h.clock_offset, h.reached) FROM txrelay.high_water h WHERE h.one) LIMIT 1) k ON true
     LEFT JOIN LATERAL (SELECT coalesce(r.expiry_2, l.expiry_2, a.created_at) AS since,
         'nobody leads it: no relay that has this account runs and reaches this database'
         || coalesce('; the last leader was ' || l.holder, '') AS reason
         FROM txrelay.leadership l LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder
-        WHERE l.subject = a.account AND coalesce(r.expiry_2, l.expiry_2, a.created_at) < clock_timestamp() - interval '5 s'
+        WHERE l.subject = a.account AND coalesce(r.expiry_2, l.expiry_2, a.created_at)
+            < (SELECT greatest(clock_timestamp() + h.clock_offset, h.reached) FROM txrelay.high_water h WHERE h.one) - interval '5 s'
             AND (p.nonce IS NOT NULL OR EXISTS (SELECT FROM txrelay.outbox o WHERE o.account = a.account)
                 OR EXISTS (SELECT FROM txrelay.outbox_presigned o WHERE o.account = a.account))) u ON true
     LEFT JOIN LATERAL (SELECT x.id, w.since, w.who

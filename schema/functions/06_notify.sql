@@ -139,7 +139,7 @@ $$;
 CREATE OR REPLACE FUNCTION txrelay.follow_position() RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
-    v_now timestamptz := clock_timestamp();
+    v_now timestamptz := steady_clock();
     v_open timestamptz;
 BEGIN
     SELECT min(s.xact_start) INTO v_open FROM pg_locks l JOIN pg_stat_activity s ON s.pid = l.pid

@@ -50,7 +50,7 @@ BEGIN
     PERFORM check_full('enqueue', v_account);
     PERFORM strict_turn('enqueue', a, priority, not_before) FROM accounts a
         WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
-    v_id := nextval('txrelay.transaction_id');
+    v_id := new_id('enqueue');
     IF key IS NOT NULL THEN
         v_first := id_of_key(v_account, key_role(), key, v_id, sha256(call));
         IF v_first <> v_id THEN
@@ -79,6 +79,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 DECLARE
     v_id bigint;
     v_awake boolean;
+    v_new boolean; -- by the statement's snapshot, which is older than its id
 BEGIN
     -- Options, or a call of a wrong size, take the longer way.
     IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block) | priority | retries = 0
@@ -105,7 +106,9 @@ BEGIN
                 enqueue.deadline_block, enqueue.retries, stored_role(enqueue.creator)
             FROM accounts a WHERE a.alias = enqueue.account AND NOT (a.watch_only OR a.careful)
                 AND NOT EXISTS (SELECT FROM outbox_full f WHERE f.account = a.account)
-            RETURNING id, pg_try_advisory_xact_lock_shared(9001, account) INTO v_id, v_awake;
+            RETURNING id, pg_try_advisory_xact_lock_shared(9001, account),
+                id > (SELECT h.highest_id FROM high_water h WHERE h.one)
+            INTO v_id, v_awake, v_new;
     ELSIF octet_length(key) BETWEEN 1 AND 200 THEN
         WITH k AS (
             INSERT INTO idempotency_keys (account, role, key, id, payload_sha256)
@@ -119,13 +122,17 @@ BEGIN
             SELECT k.id, k.account, enqueue.call, enqueue.key, coalesce(enqueue.creator, session_user), enqueue.priority,
                 enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
                 enqueue.deadline_block, enqueue.retries, stored_role(enqueue.creator)
-            FROM k RETURNING id, pg_try_advisory_xact_lock_shared(9001, account) INTO v_id, v_awake;
+            FROM k RETURNING id, pg_try_advisory_xact_lock_shared(9001, account),
+                id > (SELECT h.highest_id FROM high_water h WHERE h.one)
+            INTO v_id, v_awake, v_new;
     ELSE
         PERFORM bad_argument('enqueue', 'key', format('has %s bytes; it must have 1 to 200', octet_length(key)),
             'Leave it out (NULL) for no idempotency key, or use a hash of a longer one.');
     END IF;
 
-    IF v_id & 1023 = 0 THEN
+    IF NOT v_new THEN
+        PERFORM id_given_again('enqueue', v_id);
+    ELSIF v_id & 1023 = 0 THEN
         PERFORM note_full(o.account) FROM outbox o WHERE o.id = v_id;
     END IF;
     IF v_awake THEN
@@ -191,6 +198,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 #variable_conflict use_column
 DECLARE
     v_account int;
+    v_given bigint; -- ids up to this one
     v_ids bigint[];
     v_result bigint[];
     v_good bigint;
@@ -222,14 +230,16 @@ BEGIN
         WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
     -- One pass over the arrays draws ids, which ascend in any order of the elements, and counts valid
     -- elements.
-    SELECT array_agg(nextval('txrelay.transaction_id')), -- any order
+    SELECT (SELECT h.highest_id FROM high_water h WHERE h.one), array_agg(nextval('txrelay.transaction_id')), -- any order
             count(*) FILTER (WHERE size_fits(u.call)
                 AND octet_length(u.key) <@ int4range(1, 200, '[]') IS NOT FALSE), count(u.key)
-        INTO v_ids, v_good, v_keys FROM unnest(calls, keys) u (call, key);
+        INTO v_given, v_ids, v_good, v_keys FROM unnest(calls, keys) u (call, key);
     IF v_good <> cardinality(calls) THEN
         PERFORM check_elements(calls, keys);
     ELSIF v_ids IS NULL THEN
         RETURN '{}';
+    ELSIF v_ids[1] <= v_given THEN
+        PERFORM id_given_again('enqueue_many', v_ids[1]);
     END IF;
 
     v_result := v_ids;

@@ -63,7 +63,7 @@ DECLARE
     v_body int;
     v_account int;
     v_sha bytea := sha256(extrinsic);
-    v_new bigint := nextval('txrelay.transaction_id');
+    v_new bigint := new_id('enqueue_signed');
     v_id bigint;
 BEGIN
     IF octet_length(key) NOT BETWEEN 1 AND 200 THEN

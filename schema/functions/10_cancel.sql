@@ -24,8 +24,10 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET
     ), gone AS (
         SELECT * FROM unsigned UNION ALL SELECT * FROM signed
     ), ended AS (
-        INSERT INTO finished_transactions (id, account, outcome, error, attempts, epoch, key, creator, call, created_at)
-        SELECT g.id, g.account, g.outcome, g.error, g.attempts, p_epoch, g.key, g.creator, g.call, g.created_at
+        INSERT INTO finished_transactions (id, account, outcome, error, attempts, epoch, key, creator, call, created_at,
+            finished_at)
+        SELECT g.id, g.account, g.outcome, g.error, g.attempts, p_epoch, g.key, g.creator, g.call, g.created_at,
+            (SELECT steady_clock())
         FROM gone g RETURNING 1
     ), told AS (
         SELECT CASE WHEN (SELECT queue_has_room()) THEN pg_notify('pending_tx_removed', json_build_object('account_id',

@@ -233,6 +233,7 @@ BEGIN
     v_timeline := l.timeline;
     granted := false;
     PERFORM be_durable();
+    PERFORM repair_ids();
     BEGIN
         IF l.holder <> p_holder AND NOT (l.lock_held AND p_have_lock)
             AND (SELECT c.expiry_1 FROM claim_times(l) c) <= p_now THEN
@@ -382,7 +383,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 DECLARE
     s leadership;
     c record;
-    v_now timestamptz := clock_timestamp();
+    v_now timestamptz := steady_clock(); -- of leases
     h record;
     v_ended boolean := false;
 BEGIN
@@ -403,7 +404,7 @@ BEGIN
             ORDER BY l.granted DESC LOOP
         IF h.relay AND NOT h.claimed AND h.state_change IS NULL THEN
             RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = 'its activity is hidden';
-        ELSIF h.claimed OR NOT h.relay OR h.state_change < v_now - interval '5 s' THEN
+        ELSIF h.claimed OR NOT h.relay OR h.state_change < clock_timestamp() - interval '5 s' THEN
             v_ended := pg_terminate_backend(h.pid) OR v_ended;
         END IF;
     END LOOP;
@@ -517,6 +518,9 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 DECLARE
     v_ttl interval := p_ttl_ms * interval '1 ms';
 BEGIN
+    IF p_now IS NULL THEN
+        PERFORM note_high_water();
+    END IF;
     p_now := clock_of('member_heartbeat', p_now);
     PERFORM check_expiry('member_heartbeat', p_ttl_ms, p_ttl_ms);
     IF p_holder IS NULL OR octet_length(p_holder) NOT BETWEEN 1 AND 500 THEN

@@ -246,7 +246,7 @@ BEGIN
     ELSIF p_reborn THEN
         PERFORM must_be_free('leader_nonce', ARRAY(SELECT o.id FROM outbox_presigned o WHERE o.account = p_account));
         UPDATE accounts t SET next_nonce = p_next, used_nonce = NULL, used_block = NULL, reborn = false,
-            life_since = clock_timestamp() WHERE t.account = p_account;
+            life_since = steady_clock() WHERE t.account = p_account;
         PERFORM outbox_end(p_account, s.ids, array_fill('failed'::tx_outcome, ARRAY[cardinality(s.ids)]),
             array_fill('the account was reaped or rewound: it may be of the former life'::text, ARRAY[cardinality(s.ids)]), p_epoch)
             FROM (SELECT array_agg(o.id ORDER BY o.id) AS ids FROM outbox_presigned o WHERE o.account = p_account) s WHERE s.ids IS NOT NULL;

@@ -138,7 +138,7 @@ BEGIN
                      || coalesce(': ' || g.ended_by, ''), g.ended_by),
             g.fee, g.attempts, p_epoch, g.key, g.creator, g.call,
             g.created_at, g.admitted_at, coalesce(g.in_block_at, CASE WHEN g.block IS NOT NULL THEN v_now END),
-            (SELECT clock_timestamp()) -- one time for all rows, so one entry in the index; read after the table is locked,
+            (SELECT steady_clock()) -- one time for all rows, so one entry in the index; read after the table is locked,
         FROM gone g ORDER BY g.nonce   -- because follow_position looks for that lock
     ), told AS (
         SELECT g.nonce, CASE WHEN v_tell AND (g.becomes, g.last, g.block) IS DISTINCT FROM (g.state, g.hash, g.block_hash)
@@ -232,11 +232,11 @@ BEGIN
         WHERE t.ctid = x.at
     ), record AS (
         INSERT INTO finished_transactions (requeued, account, nonce, hash, block_hash, block_number, extrinsic_index,
-            state, outcome, error, fee, attempts, epoch, creator, created_at, admitted_at, in_block_at)
+            state, outcome, error, fee, attempts, epoch, creator, created_at, admitted_at, in_block_at, finished_at)
         SELECT g.id, g.account, g.nonce, coalesce(g.included, g.hash), g.end_block, g.end_number, g.index,
             CASE g.end_outcome WHEN 'dispatch_error' THEN 'finalized' WHEN 'usurped' THEN 'usurped' ELSE g.state END,
             g.end_outcome, g.end_error, g.fee, g.attempts, p_epoch, g.creator, g.created_at, g.admitted_at,
-            coalesce(g.in_block_at, CASE WHEN g.included IS NOT NULL THEN clock_timestamp() END)
+            coalesce(g.in_block_at, CASE WHEN g.included IS NOT NULL THEN clock_timestamp() END), (SELECT steady_clock())
         FROM gone g ORDER BY g.nonce
     ), back AS (
         INSERT INTO outbox (id, account, call, key, creator, role, priority, deadline, guard, tip, max_tip, deadline_block,

@@ -48,6 +48,7 @@ BEGIN
                 USING v_from, v_from + interval '1 month';
             ALTER TABLE txrelay.finished_transactions_default ENABLE TRIGGER finished_stays;
         END IF;
+        EXECUTE format('ALTER TABLE txrelay.%I REPLICA IDENTITY FULL', v_name); -- 0007_moves.sql
         EXECUTE format('ALTER TABLE txrelay.finished_transactions ATTACH PARTITION txrelay.%I FOR VALUES FROM (%L) '
                        'TO (%L)', v_name, v_from, v_from + interval '1 month');
         v_made := v_made + 1;

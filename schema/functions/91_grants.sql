@@ -26,7 +26,7 @@ GRANT SELECT ON txrelay.leadership, txrelay.relay_leases, txrelay.accounts, txre
     txrelay.finished_transactions TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.relay_register, txrelay.member_heartbeat, txrelay.leader_claim, txrelay.leader_renew,
     txrelay.leader_release, txrelay.leader_evict, txrelay.lock_holder, txrelay.leader_scan, txrelay.leader_obstacles,
-    txrelay.timeline_known TO txrelay_relay;
+    txrelay.timeline_known, txrelay.ids_behind, txrelay.repair_ids, txrelay.clock_behind TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.leader_account, txrelay.leader_snapshot, txrelay.leader_outbox, txrelay.leader_presigned,
     txrelay.leader_poll_requests, txrelay.leader_due, txrelay.queue_measure TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.leader_admit, txrelay.leader_admit_presigned, txrelay.leader_note, txrelay.leader_reject,

@@ -130,7 +130,7 @@ static void on_checked(struct migrate *m, const struct conn_result *r)
     if (fit == SCHEMA_NEWER || fit == SCHEMA_FOREIGN) {
         finish(m, &err);
     } else if (fit == SCHEMA_FITS && found.text[SCHEMA_COL_RECORDED]) {
-        run(m, MIGRATE_COMMIT_WAIT, "COMMIT");
+        run(m, MIGRATE_IDS_WAIT, sql__text(SQL_REPAIR_IDS));
     } else {
         m->next = (size_t)m->from;
         run_migration(m);
@@ -201,6 +201,11 @@ static void on_answer(struct conn_query *q, const struct conn_result *r)
         note_functions(m, found_of(r).text[SCHEMA_COL_FOUND]);
         return;
     case MIGRATE_NOTE_WAIT:
+        run(m, MIGRATE_IDS_WAIT, sql__text(SQL_REPAIR_IDS));
+        return;
+    case MIGRATE_IDS_WAIT:
+        if (!conn_result_is_null(r, 0, 0))
+            m->ids_behind = strtoll(conn_result_get(r, 0, 0, NULL), NULL, 10);
         run(m, MIGRATE_COMMIT_WAIT, "COMMIT");
         return;
     case MIGRATE_COMMIT_WAIT:

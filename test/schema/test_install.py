@@ -8,7 +8,7 @@ from pgcase import FUNCTIONS, MIGRATIONS, PG_SH, Background, Case, Server, Sessi
 
 FOLLOWER = {'status', 'history', 'follow_position', 'row_holder', 'session_text', 'account_waits'}  # the last three: views call them
 APP = FOLLOWER | {'enqueue', 'enqueue_many', 'enqueue_signed', 'cancel', 'bump'}
-RELAY = APP | {'relay_register', 'timeline_known', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_scan', 'member_heartbeat',
+RELAY = APP | {'relay_register', 'timeline_known', 'ids_behind', 'repair_ids', 'clock_behind', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_scan', 'member_heartbeat',
                'leader_pause',
                'account_pause', 'account_resume', 'account_rewind', 'account_reconcile', 'leader_adopt', 'leader_snapshot', 'leader_outbox', 'leader_admit', 'leader_attempt',
                'leader_record_status', 'leader_finish', 'leader_reject', 'leader_requeue', 'leader_fill', 'leader_nonce', 'leader_heard',
@@ -84,7 +84,7 @@ class FreshCluster(unittest.TestCase):
 
 
 # Parts of their callers, whose rights and search_path they have: nobody else may call them (functions_by_role).
-PARTS = {'size_fits', 'timeline', 'start_sign', 'timelines', 'be_durable', 'subject_fence', 'fence', 'batch_size', 'queue_has_room', 'account_facts', 'account_fingerprint', 'claim_times', 'request_times', 'left_ms', 'change_text',
+PARTS = {'size_fits', 'timeline', 'start_sign', 'steady_clock', 'timelines', 'be_durable', 'subject_fence', 'fence', 'batch_size', 'queue_has_room', 'account_facts', 'account_fingerprint', 'claim_times', 'request_times', 'left_ms', 'change_text',
          'removal_text', 'acting_role', 'stored_role', 'is_operator', 'key_role', 'outbox_most', 'time_fits', 'wait_briefly'}
 
 

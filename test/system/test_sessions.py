@@ -92,7 +92,7 @@ class Sessions(unittest.TestCase):
             ends = [json.loads(line) for line in tail.text().splitlines() if line.startswith('{') and '"outcome":"ok"' in line]
             self.assertEqual({e['id'] for e in ends}, set(world.committed.values()))
             for relay in world.relays:
-                for word in ('election.renewal_failed', 'keep.failed', 'code=DB_SERIALIZATION'):
+                for word in ('election.renewal_failed', 'retention.failed', 'code=DB_SERIALIZATION'):
                     self.assertNotIn(word, relay.text())
             self.assertNotIn('stale', tail.text())
 

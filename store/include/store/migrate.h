@@ -1,9 +1,9 @@
 /* Brings the schema of a database to the one of this program: `txrelay migrate`.
  *
- *   CONNECT_WAIT -> LOCK_WAIT -> FIND_WAIT -> CHECK_WAIT --fits------------------> COMMIT_WAIT
- *                                    |            |                                   ^
- *                                    | none       | outdated                          |
- *                                    v            v                                   |
+ *   CONNECT_WAIT -> LOCK_WAIT -> FIND_WAIT -> CHECK_WAIT --fits---------------------> IDS_WAIT
+ *                                    |            |                                   ^  |
+ *                                    | none       | outdated                          |  v
+ *                                    v            v                                   | COMMIT_WAIT
  *           { MIGRATION_WAIT -> RECORD_WAIT }* -> SAVE_WAIT -> FUNCTIONS_WAIT* -> DIGEST_WAIT
  *                                                                 ^                -> NOTE_WAIT
  *                                                                 |                   |
@@ -20,6 +20,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "loop/loop.h"
@@ -40,6 +41,7 @@ enum migrate_state {
     MIGRATE_DROP_WAIT,      /* so all are dropped, and applied once more */
     MIGRATE_DIGEST_WAIT,
     MIGRATE_NOTE_WAIT, /* the row in txrelay.schema_functions */
+    MIGRATE_IDS_WAIT,  /* the sequences, which may be behind */
     MIGRATE_COMMIT_WAIT,
     MIGRATE_CLOSE_WAIT,
 };
@@ -50,6 +52,7 @@ struct migrate {
     int from, to; /* versions; from 0: there was no schema */
     bool applied; /* functions, views, triggers and rights were applied (always with a new version)
                    */
+    int64_t ids_behind; /* so many ids would have been given again: the data was copied */
     /* private */
     enum migrate_state state;
     const struct schema_set *set;

@@ -271,7 +271,7 @@ static void empty_tables(void)
     sql("SET session_replication_role = replica; TRUNCATE txrelay.outbox, "
         "txrelay.pending_transactions, txrelay.attempts, txrelay.finished_transactions; DELETE "
         "FROM txrelay.accounts; DELETE FROM txrelay.leadership; ALTER SEQUENCE "
-        "txrelay.transaction_id RESTART");
+        "txrelay.transaction_id RESTART; UPDATE txrelay.high_water SET highest_id = 0");
     sql("SELECT txrelay.relay_register('alice', decode(repeat('a1', 32), 'hex'), 'sr25519', "
         "decode(repeat('09', 32), 'hex'), 'alice-address', 7001)");
     sql("SELECT txrelay.leader_claim(account, 'writer', 'writer:1', false, 3600000, 3600000), "

@@ -116,6 +116,7 @@ void diff_reset(struct diff *d)
            "txrelay.finished_transactions, txrelay.members, txrelay.obstacles RESTART IDENTITY"));
     free(diff_admin(d, "SET session_replication_role = origin"));
     free(diff_admin(d, "SELECT setval('txrelay.transaction_id', 1, false)"));
+    free(diff_admin(d, "UPDATE txrelay.high_water SET highest_id = 0"));
     d->shift_us = 0;
     d->began_us = diff_real_us();
     d->last_hash = d->last_id = 0;

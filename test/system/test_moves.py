@@ -1,0 +1,110 @@
+"""The data moves to another server: dumped and restored, copied without its sequences; and the connections that a relay opens.
+The clock that goes back: test/schema/test_moves.py."""
+import os
+import subprocess
+import unittest
+
+from harness import proc
+from harness.chain import remark
+from harness.postgres import Postgres
+from harness.relay import cli
+from harness.world import World
+
+TO = os.environ.get('TXRELAY_MOVE_TO')  # the folder of another major version's server; test/versions/run.sh gives it
+
+
+class Moves(unittest.TestCase):
+    def restored(self, world, file):
+        """A server without any role of ours, with what the file holds."""
+        here = os.environ.get('PG_BIN')
+        if TO:
+            os.environ['PG_BIN'] = TO
+        try:
+            other = Postgres(os.path.join(world.dir, 'other'), durable=False)
+        finally:
+            os.environ.pop('PG_BIN', None)
+            if here:
+                os.environ['PG_BIN'] = here
+        done = subprocess.run(['pg_restore', '--no-owner', '-d', other.dsn, file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=60)
+        self.assertIn('role "txrelay_relay" does not exist', done.stderr)
+        return other
+
+    def check(self, relay):
+        done = cli('check', '--config', relay.config, check=False)
+        return done.returncode, done.stdout
+
+    def test_r11_dumped_and_restored_to_a_server_without_roles(self):
+        with World(own_postgres=True) as world:
+            old = world.relay('old')
+            world.wait_leader(old)
+            first = world.enqueue('before')
+            world.settle()
+            old.kill()
+            waits = world.enqueue('in the outbox at the dump')
+            file = os.path.join(world.dir, 'dump')
+            proc.run(['pg_dump', '-Fc', '-f', file, world.pg.dsn])
+            world.pg = self.restored(world, file)
+            relay = world.relay('new', start=False)
+            code, text = self.check(relay)
+            self.assertEqual(code, 1)
+            self.assertIn('lacks the role txrelay_relay', text)
+            self.assertIn('txrelay migrate', text)
+            self.assertIn('applied again', cli('migrate', '--database', world.pg.dsn).stdout)
+            self.assertEqual(self.check(relay)[0], 0, self.check(relay)[1])
+            world.pg.query('CREATE ROLE application LOGIN IN ROLE txrelay_app')
+            db = world.pg.connect(user='application')
+            with db.cursor() as cur:
+                call = remark('after')
+                cur.execute('SELECT txrelay.enqueue(%s, %s)', ('alice', call))
+                world.committed[call] = cur.fetchone()[0]
+            db.close()
+            self.assertGreater(world.committed[call], waits)
+            self.assertGreater(waits, first)
+            relay.start()
+            world.settle()
+            self.assertIn('nothing to do', cli('migrate', '--database', world.pg.dsn).stdout)
+
+    def test_r2_copied_without_sequences(self):
+        with World() as world:
+            one = world.relay('one')
+            world.wait_leader(one)
+            first = [world.enqueue(f'before {i}') for i in range(3)][-1]
+            world.settle()
+            proc.wait_for('a heartbeat', lambda: world.pg.value('SELECT highest_id FROM txrelay.high_water') >= first)
+            one.kill()
+            world.pg.query("SELECT setval('txrelay.transaction_id', 1, false)")
+            self.assertIn('was given before', cli('enqueue', 'alice', '0x' + remark('again').hex(), '--database', world.pg.dsn,
+                                                  check=False).stderr)
+            code, text = self.check(one)
+            self.assertEqual(code, 1)
+            self.assertRegex(text, r'BAD +ids +the sequence is \d+ behind .* txrelay migrate')
+            self.assertRegex(cli('migrate', '--database', world.pg.dsn).stdout, r'ids: the sequence was \d+ behind')
+            self.assertEqual(self.check(one)[0], 0)
+            world.pg.query("SELECT setval('txrelay.transaction_id', 1, false)")
+            two = world.relay('two')  # and so does a relay that starts
+            world.wait_leader(two)
+            self.assertGreater(world.enqueue('after'), first)
+            world.settle()
+
+    def test_r15_a_relay_opens_four_connections(self):
+        """As README counts them; retention runs at once."""
+        with World() as world:
+            world.pg.query('DROP ROLE IF EXISTS counted')
+            world.pg.query('CREATE ROLE counted LOGIN IN ROLE txrelay_relay CONNECTION LIMIT 4')
+            relay = world.relay('one', dsn=world.pg.dsn_of(world.pg.database, 'counted'), extra='retention:\n  interval_ms: 200\n')
+            world.wait_leader(relay)
+            world.enqueue('counted')
+            world.settle()
+            seen = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'counted' AND application_name ~ 'retention'"
+            proc.wait_for('retention to run', lambda: world.pg.value(seen))
+            self.assertNotIn('retention.failed', relay.text())
+            world.pg.query('ALTER ROLE counted CONNECTION LIMIT 3')
+            proc.wait_for('the fourth one to be missed', lambda: 'retention.failed' in relay.text())
+            relay.kill()
+            with open(os.path.join(proc.ROOT, 'README.md')) as page:
+                self.assertIn('`CONNECTION LIMIT` must allow four for each relay', page.read())
+
+
+if __name__ == '__main__':
+    unittest.main()
