@@ -20,6 +20,29 @@ LANGUAGE sql IMMUTABLE AS $$
         timestamptz '-infinity'
 $$;
 
+-- False for a text that no session with another encoding could read. Only a database whose encoding is
+-- SQL_ASCII stores one.
+CREATE OR REPLACE FUNCTION txrelay.text_fits(p_text text) RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    PERFORM convert_from(convert_to(p_text, 'SQL_ASCII'), 'UTF8');
+    RETURN true;
+EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
+    RETURN false;
+END
+$$;
+
+-- Refuses such a text as an argument. Callers ask for the encoding first.
+CREATE OR REPLACE FUNCTION txrelay.check_text(p_function text, p_argument text, p_text text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF NOT text_fits(p_text) THEN
+        PERFORM bad_argument(p_function, p_argument, 'is no text in UTF-8', 'This database takes any bytes (SQL_ASCII), and '
+            'readers do not: set client_encoding = UTF8 and pass UTF-8.');
+    END IF;
+END
+$$;
+
 -- Checks the options of both enqueue functions. Their callers test the options first and call this
 -- only if one may be wrong: entering a function costs more than all of these comparisons.
 CREATE OR REPLACE FUNCTION txrelay.check_options(p_function text, p_priority int, p_creator text, p_not_before timestamptz,

@@ -130,6 +130,9 @@ BEGIN
             'Leave it out (NULL) for no idempotency key, or use a hash of a longer one.');
     END IF;
 
+    IF getdatabaseencoding() = 'SQL_ASCII' THEN
+        PERFORM check_text('enqueue', 'creator', creator), check_text('enqueue', 'key', key);
+    END IF;
     IF NOT v_new THEN
         PERFORM id_given_again('enqueue', v_id);
     ELSIF v_id & 1023 = 0 THEN
@@ -242,6 +245,9 @@ BEGIN
         PERFORM id_given_again('enqueue_many', v_ids[1]);
     END IF;
 
+    IF getdatabaseencoding() = 'SQL_ASCII' THEN
+        PERFORM check_text('enqueue_many', 'creator', creator), check_text('enqueue_many', 'keys', array_to_string(keys, ' '));
+    END IF;
     v_result := v_ids;
     IF v_keys > 0 THEN
         v_stored := store_keys(v_account, key_role(), calls, keys, v_ids);

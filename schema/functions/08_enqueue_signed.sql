@@ -75,6 +75,9 @@ BEGIN
     ELSIF size_fits(extrinsic) IS NOT TRUE THEN
         PERFORM bad_size('enqueue_signed', 'extrinsic', extrinsic, 'Pass the whole signed extrinsic.');
     END IF;
+    IF getdatabaseencoding() = 'SQL_ASCII' THEN
+        PERFORM check_text('enqueue_signed', 'creator', creator), check_text('enqueue_signed', 'key', key);
+    END IF;
     v_body := extrinsic_body(extrinsic);
     IF v_body = 0 THEN
         PERFORM bad_argument('enqueue_signed', 'extrinsic', format('does not begin with its length (%s bytes in all)',

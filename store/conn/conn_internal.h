@@ -80,6 +80,7 @@ struct conn {
     PGconn *pg;
     uint64_t session; /* its number: a new PGconn may lie where the old one was */
     struct loop_poll *poll;
+    bool raw_texts;   /* the database is SQL_ASCII: its texts may be in any encoding */
     bool pooled;      /* a pooler answers for the server: nothing of the session can be relied on */
     struct err fatal; /* what the server said when it ended the session */
     struct conn_step *steps; /* probes, then setup statements */
@@ -152,6 +153,7 @@ void conn__answer_overdue(struct conn *c);
 /* conn_result.c */
 void conn__result_err(const PGresult *res, struct err *err);
 /* Another session may know better: it prepares the statement anew. */
+void conn__result_make_utf8(PGresult *res);
 bool conn__result_stale(const PGresult *res);
 bool conn__result_fatal(const PGresult *res); /* the server ends the session with it */
 void conn__connect_err(const PGconn *pg, struct err *err);

@@ -261,6 +261,8 @@ static void take_result(struct conn *c, PGresult *res)
             q->preparing = NULL;
             break;
         }
+        if (c->raw_texts)
+            conn__result_make_utf8(res);
         hold(q, res);
         return;
     case PGRES_PIPELINE_SYNC:

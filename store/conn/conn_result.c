@@ -6,6 +6,8 @@
 #include "base/alloc.h"
 #include "conn/conn_internal.h"
 
+enum { OID_NAME = 19, OID_TEXT = 25, OID_VARCHAR = 1043, OID_JSONB = 3802 };
+
 int conn_result_rows(const struct conn_result *r)
 {
     return PQntuples(r->pg);
@@ -49,6 +51,54 @@ void conn_result_free(struct conn_result *r)
     free(r);
 }
 
+/* ---- texts of a database that does not know its encoding ---- */
+
+/* Length of the UTF-8 character at p; 0: it is none. */
+static size_t utf8_length(const unsigned char *p, size_t left)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t n = p[0] < 0x80             ? 1
+               : (p[0] & 0xe0) == 0xc0 ? 2
+               : (p[0] & 0xf0) == 0xe0 ? 3
+               : (p[0] & 0xf8) == 0xf0 ? 4
+                                       : 0;
+    if (n <= 1)
+        return n;
+    if (n > left)
+        return 0;
+    uint32_t c = p[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (p[i] & 0x3f);
+    }
+    return c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
+}
+
+static void make_utf8(char *text, size_t len)
+{
+    for (size_t i = 0; i < len;) {
+        size_t n = utf8_length((const unsigned char *)text + i, len - i);
+        if (!n)
+            text[i] = '?';
+        i += n ? n : 1;
+    }
+}
+
+/* An SQL_ASCII database stores whatever bytes come, and gives them to its sessions as they are. Our
+ * callers, and those who read what they write, expect UTF-8: a byte that is none becomes '?'. */
+void conn__result_make_utf8(PGresult *res)
+{
+    for (int col = 0; col < PQnfields(res); col++) {
+        Oid type = PQftype(res, col);
+        if (type != OID_TEXT && type != OID_VARCHAR && type != OID_NAME && type != OID_JSONB &&
+            PQfformat(res, col) == 1)
+            continue; /* binary, and no text */
+        for (int row = 0; row < PQntuples(res); row++)
+            make_utf8(PQgetvalue(res, row, col), (size_t)PQgetlength(res, row, col));
+    }
+}
+
 /* ---- errors ---- */
 
 static const char *field(const PGresult *res, int code)
@@ -86,6 +136,7 @@ void conn__result_err(const PGresult *res, struct err *err)
         err_set(err, code, "%s%s%s", message, *hint ? ". " : "", hint);
     else
         err_set(err, code, "%s%s%s (SQLSTATE %s)", message, *detail ? ": " : "", detail, sqlstate);
+    make_utf8(err->text, strlen(err->text)); /* it may quote a value, or be cut */
     memcpy(err->sqlstate, sqlstate, strnlen(sqlstate, sizeof(err->sqlstate) - 1) + 1);
 }
 

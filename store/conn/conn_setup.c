@@ -137,6 +137,8 @@ static void on_probe(struct conn_query *q, const struct conn_result *r)
 void conn__setup_start(struct conn *c)
 {
     PQsetErrorVerbosity(c->pg, PQERRORS_DEFAULT);
+    const char *encoding = PQparameterStatus(c->pg, "server_encoding");
+    c->raw_texts = encoding && !strcmp(encoding, "SQL_ASCII");
     INVARIANT(PQsetnonblocking(c->pg, 1) == 0);
     INVARIANT(c->config.plain || PQenterPipelineMode(c->pg));
     conn__move(c, CONN_SETUP_WAIT); /* the deadline of the address goes on */

@@ -9,7 +9,8 @@
 --                  other values say how much a standby must have, which is the administrator's choice.
 --   read-only      Only where the role alone is set to it: a database or server that was made read-only stays so, and
 --                  conn_setup.c refuses it.
---   names, texts   Statements and answers mean the same everywhere. Errors and warnings of plpgsql are those of its defaults.
+--   names, texts   Statements and answers mean the same everywhere. An SQL_ASCII database gives its bytes as they are,
+--                  because it would refuse a whole answer for one text that is no UTF-8 (conn_result.c). Errors and warnings of plpgsql are those of its defaults.
 --   triggers       session_replication_role keeps them from firing. Only a superuser may set it; the refusal says so.
 --   time           No statement of ours is ended before its own timeout, and no session while it is idle. A dead client is
 --                  noticed by the server in about 5 + 3 * 2 seconds when idle and in 10 when it does not acknowledge (TCP
@@ -27,7 +28,7 @@ FROM (VALUES
         WHERE s.name OPERATOR(pg_catalog.=) 'default_transaction_read_only')
         THEN 'off' ELSE pg_catalog.current_setting('default_transaction_read_only') END),
     ('session_replication_role', 'origin'), ('row_security', 'on'), ('restrict_nonsystem_relation_kind', ''),
-    ('client_encoding', 'UTF8'), ('bytea_output', 'hex'), ('DateStyle', 'ISO, MDY'), ('IntervalStyle', 'postgres'),
+    ('client_encoding', CASE pg_catalog.getdatabaseencoding() WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END), ('bytea_output', 'hex'), ('DateStyle', 'ISO, MDY'), ('IntervalStyle', 'postgres'),
     ('TimeZone', 'UTC'), ('extra_float_digits', '1'), ('standard_conforming_strings', 'on'), ('array_nulls', 'on'),
     ('transform_null_equals', 'off'), ('quote_all_identifiers', 'off'), ('check_function_bodies', 'on'),
     ('client_min_messages', 'notice'), ('exit_on_error', 'off'), ('stats_fetch_consistency', 'cache'),

@@ -47,12 +47,12 @@ class Postgres:
         cli('migrate', '--database', self.dsn)
         self.migrated = True
 
-    def sibling(self, database, template='template1'):
-        """Another database on the same server."""
+    def sibling(self, database, template='template1', options=''):
+        """Another database on the same server; `options` of CREATE DATABASE."""
         other = object.__new__(Postgres)
         other.dir, other.admin_dsn, other.database = self.dir, self.admin_dsn, database
         with self.admin() as db, db.cursor() as cur:
-            cur.execute(f'CREATE DATABASE {database} TEMPLATE {template}')
+            cur.execute(f'CREATE DATABASE {database} TEMPLATE {template} {options}')
         other.dsn = other.dsn_of(database)
         return other
 

@@ -26,14 +26,18 @@ def shared_postgres():
 
 
 class World:
-    def __init__(self, *chain_options, accounts=(ALICE,), own_postgres=False, leadership=None, manager=None, postgres=None):
+    def __init__(self, *chain_options, accounts=(ALICE,), own_postgres=False, leadership=None, manager=None, postgres=None,
+                 database=''):
         self.dir = proc.make_dir('txw-')
         self.number = next(_serial)
         if own_postgres:
             self.pg = Postgres(os.path.join(self.dir, 'pg'), durable=False)
         else:
             server = postgres or shared_postgres()
-            self.pg = (server.copy if server.migrated else server.sibling)(f'world_{self.number}')
+            if database:
+                self.pg = server.sibling(f'world_{self.number}', 'template0', database)
+            else:
+                self.pg = (server.copy if server.migrated else server.sibling)(f'world_{self.number}')
         if not self.pg.migrated:
             self.pg.migrate()
         self.accounts, self.leadership, self.manager = accounts, leadership, manager
