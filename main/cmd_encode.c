@@ -120,9 +120,9 @@ static int print_sql(const char *account, const struct buf *call)
     struct buf line = {0};
     buf_puts(&line, "SELECT txrelay.enqueue(");
     put_literal(&line, account);
-    buf_puts(&line, ", '\\x");
+    buf_puts(&line, ", decode('"); /* whatever standard_conforming_strings says */
     hex_put(&line, call->data, call->len);
-    buf_puts(&line, "');");
+    buf_puts(&line, "', 'hex'));");
     puts(buf_str(&line));
     buf_done(&line);
     return EXIT_OK;

@@ -24,11 +24,12 @@ class Encode(unittest.TestCase):
             free = self.free(world)
 
             line = cli('encode', *node, 'Balances', 'transfer_keep_alive', TRANSFER, '--sql', 'alice').stdout
-            self.assertRegex(line, r"^SELECT txrelay\.enqueue\('alice', '\\x[0-9a-f]+'\);\n$")
+            self.assertRegex(line, r"^SELECT txrelay\.enqueue\('alice', decode\('[0-9a-f]+', 'hex'\)\);\n$")
             done = subprocess.run(['psql', '-X', '-A', '-t', '-v', 'ON_ERROR_STOP=1', world.pg.dsn, '-f', '-'], input=line,
-                                  capture_output=True, text=True, check=True)
+                                  capture_output=True, text=True, check=True,
+                                  env={**os.environ, 'PGOPTIONS': '-c standard_conforming_strings=off'})
             first = int(done.stdout)
-            call = bytes.fromhex(re.search(r'\\x([0-9a-f]+)', line).group(1))
+            call = bytes.fromhex(re.search(r"decode\('([0-9a-f]+)'", line).group(1))
             world.committed[call] = first
 
             everything = ('Balances.transfer_all', json.dumps([BOB, True]))

@@ -2,21 +2,22 @@
 # run.sh [all]: the SQL contract and the main job on every Postgres version but 15, which all other lanes use.
 #
 # By default the whole contract runs on the newest version, and on the others the parts that have differed between
-# versions: plans and batches. `all` runs the whole contract on each. Output is in build/versions.
+# versions: plans, batches, settings and functions of the server. `all` runs the whole contract on each. Output is in build/versions.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 PY=${PY:-/usr/bin/python3}
 OUT=$PWD/../build/versions
-PARTS=(test_history test_pending test_plans test_policy.Bump)
+PARTS=(test_history test_pending test_plans test_policy.Bump test_sessions test_moves test_lead.Closed)
 MAIN=(system.test_main_job.MainJob.test_S13_call_of_64_KiB system.test_main_job.MainJob.test_two_accounts_two_schemes_rollbacks)
 
-job() { # VERSION sql|parts|main
+job() { # VERSION sql|parts|main|moves (by dump, to version 18)
   local begun=$SECONDS log="$OUT/$1-$2.log" rc=0
   PG_BIN=$(versions/server.sh "$1")
   export PG_BIN
   case $2 in
     sql) (cd schema && exec "$PY" -B -m unittest discover -s . -p 'test_*.py') >"$log" 2>&1 || rc=$? ;;
     parts) (cd schema && exec "$PY" -B -m unittest "${PARTS[@]}") >"$log" 2>&1 || rc=$? ;;
+    moves) TXRELAY_MOVE_TO=$(versions/server.sh 18) "$PY" -B -m unittest system.test_moves >"$log" 2>&1 || rc=$? ;;
     main) "$PY" -B -m unittest -v "${MAIN[@]}" >"$log" 2>&1 || rc=$? ;;
   esac
   [ $rc = 0 ] || tail -100 "$log"
@@ -36,5 +37,6 @@ export PY
   for v in "${versions[@]}"; do
     if [ "$v" = "${versions[0]}" ] || [ "${1:-}" = all ]; then echo "$v sql"; else echo "$v parts"; fi
   done
+  echo '13 moves'
   printf '%s main\n' "${versions[@]}"
 } | xargs -P "${JOBS:-$(nproc)}" -L 1 versions/run.sh
