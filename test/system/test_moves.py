@@ -1,6 +1,8 @@
 """The data moves to another server: dumped and restored, copied without its sequences; and the connections that a relay opens.
 The clock that goes back: test/schema/test_moves.py."""
+import json
 import os
+import signal
 import subprocess
 import unittest
 
@@ -86,6 +88,41 @@ class Moves(unittest.TestCase):
             world.wait_leader(two)
             self.assertGreater(world.enqueue('after'), first)
             world.settle()
+
+    def ends(self, reader):
+        return {e['id'] for e in map(json.loads, (line for line in reader.text().splitlines() if line.startswith('{')))
+                if e.get('outcome') == 'ok'}
+
+    def test_r7_a_server_whose_clock_is_behind(self):
+        """All of the data is from a server whose clock was 120 s and then 600 s ahead of this one's. Readers that were connected, that
+        were away, and that come back with a position have every end, and a leader that hangs is replaced."""
+        with World(leadership={'expiry_1_ms': 2000, 'expiry_2_ms': 4000, 'margin_ms': 500, 'heartbeat_ms': 500}) as world:
+            relay = world.relay('one')
+            world.wait_leader(relay)
+            for ahead in (120, 600):
+                world.pg.query("SELECT txrelay.note_high_water(clock_timestamp() + %s * interval '1 s')", (ahead,))
+                connected = self.tail(world, 'connected')
+                first = world.enqueue(f'before the step {ahead}')
+                world.settle()
+                proc.wait_for('its end', lambda c=connected, tx=first: tx in self.ends(c))
+                position = [json.loads(line)['position'] for line in connected.text().splitlines() if '"outcome":"ok"' in line][-1]
+                later = [world.enqueue(f'after the step {ahead} {i}') for i in range(3)]
+                world.settle()
+                away = self.tail(world, 'away', '--since', str(position))
+                for reader in (connected, away):
+                    proc.wait_for('every end', lambda r=reader: self.ends(r) >= set(later))
+                    reader.kill()
+            second = world.relay('second')
+            second.wait_log('relay.running')
+            os.kill(relay.process.pid, signal.SIGSTOP)
+            world.wait_leader(second)
+            world.enqueue('by the second')
+            world.settle()
+
+    def tail(self, world, name, *options):
+        reader = proc.Process([proc.TXRELAY, 'tail', '--json', *options, '--database', world.pg.dsn], f'{world.dir}/{name}.log')
+        proc.wait_for('it to listen', lambda: 'tail.live' in reader.text())
+        return reader
 
     def test_r15_a_relay_opens_four_connections(self):
         """As README counts them; retention runs at once."""
