@@ -274,8 +274,9 @@ static void on_lock_reply(struct elector *e, uint64_t now, const struct elector_
         retire_after_error(e, a, now);
         return;
     }
-    backoff_reset(&a->backoff);
     a->locked = ev->lock.got && a->control == e->control; /* a lost session has lost its lock */
+    if (!a->locked) /* otherwise the claim decides: the database may refuse it for good */
+        backoff_reset(&a->backoff);
     if (!elector__bids(e) || (ev->lock.got && !a->locked)) {
         retire(e, a, now, BY_SCAN);
     } else if (a->locked) {

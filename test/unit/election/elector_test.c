@@ -79,7 +79,7 @@ static void wait_due(struct rig *r, uint64_t lo, uint64_t hi, const char *expect
     tick_at(r, due, expected);
 }
 
-/* The same when ticks without effect may come before. */
+/* The same when ticks without effect may come before; NULL: whatever it is. */
 static void wait_effect(struct rig *r, uint64_t lo, uint64_t hi, const char *expected)
 {
     uint64_t from = r->now;
@@ -93,7 +93,8 @@ static void wait_effect(struct rig *r, uint64_t lo, uint64_t hi, const char *exp
         for (size_t i = 0; i < count; i++)
             put_effect(&r->log, &fx[i]);
     }
-    assert_string_equal(buf_str(&r->log), expected);
+    if (expected)
+        assert_string_equal(buf_str(&r->log), expected);
     assert_in_range(r->now, from + lo, from + hi);
 }
 
@@ -699,6 +700,29 @@ static void store_back_in_time(void **state)
     assert_false(elector_gate(r->e, 0, r->now));
     renewed(r, true, "GATE:0+");
     assert_int_equal(elector_epoch(r->e, 0), 5);
+    rig_free(r);
+}
+
+/* R9: a claim that the database refuses again and again, while its lock is free. */
+static void r9_claims_that_fail_wait_longer(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    wait_bid(r, 0, 150, "LOCK:0");
+    static const uint64_t most[] = {200, 400, 800, 1600, 3000, 3000};
+    for (size_t i = 0; i < sizeof(most) / sizeof(most[0]); i++) {
+        step(r, GOT, "CLAIM:0L");
+        step(r, FAILED(CLAIM), "UNLOCK:0");
+        uint64_t failed = r->now;
+        for (wait_effect(r, 0, most[i], NULL); !strcmp(buf_str(&r->log), "SCAN");
+             wait_effect(r, 0, most[i], NULL))
+            seen(r, SEEN(.holder = "", .epoch = 1000), "");
+        assert_string_equal(buf_str(&r->log), "LOCK:0");
+        assert_in_range(r->now, failed + most[i] / 2, failed + most[i]);
+    }
+    step(r, GOT, "CLAIM:0L");
+    step(r, GRANTED(7), "PROMOTE:0@7 GATE:0+");
     rig_free(r);
 }
 
@@ -1437,6 +1461,7 @@ int main(void)
         cmocka_unit_test(control_lost_without_lock),
         cmocka_unit_test(store_down_shuts_then_demotes),
         cmocka_unit_test(store_back_in_time),
+        cmocka_unit_test(r9_claims_that_fail_wait_longer),
         cmocka_unit_test(claim_unknown_outcome),
         cmocka_unit_test(claim_granted_too_late),
         cmocka_unit_test(claim_granted_after_session_lost),
