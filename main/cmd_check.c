@@ -181,6 +181,27 @@ static void on_asked(void *arg, const struct conn_result *r)
     }
 }
 
+static void on_work(void *arg, const struct conn_result *r)
+{
+    char text[300];
+    (void)arg;
+    if (truth(r, 0)) {
+        snprintf(text, sizeof(text),
+                 "transactions are %s there, and behind a pooler the relay cannot change that: "
+                 "commits of applications would fail. Run: ALTER ROLE (the relay's) SET "
+                 "default_transaction_isolation = 'read committed'",
+                 conn_result_get(r, 0, 1, NULL));
+        wrong("work_url", text);
+    }
+    if (truth(r, 2)) {
+        snprintf(text, sizeof(text),
+                 "statement_timeout is %s there, and behind a pooler the relay cannot change that: "
+                 "ALTER ROLE (the relay's) SET statement_timeout = 0",
+                 conn_result_get(r, 0, 3, NULL));
+        caution(NULL, "work_url", text);
+    }
+}
+
 static void check_database(const struct config_file *f)
 {
     struct err err = {0};
@@ -201,6 +222,9 @@ static void check_database(const struct config_file *f)
                                  NULL, &err)) {
         wrong("database", err.text);
     }
+    if (f->database.work_url &&
+        cli_query(f->database.work_url, cli_sql("check_work.sql"), 0, NULL, on_work, NULL, &err))
+        wrong("work_url", err.text);
 }
 
 /* ---- chain ---- */

@@ -8,7 +8,7 @@ import unittest
 
 import psycopg2
 
-from harness import proc
+from harness import bouncer, proc
 from harness.chain import remark
 from harness.relay import cli
 from harness.world import World
@@ -95,6 +95,23 @@ class Sessions(unittest.TestCase):
                 for word in ('election.renewal_failed', 'retention.failed', 'code=DB_SERIALIZATION'):
                     self.assertNotIn(word, relay.text())
             self.assertNotIn('stale', tail.text())
+
+    def test_r1_check_names_what_a_pooler_keeps_from_the_relay(self):
+        with World() as world:
+            process, url = bouncer.start(world)
+            relay = world.relay('one', start=False)
+            relay.configure('database', work_url=f'"{url}"')
+            done = cli('check', '--config', relay.config, check=False)
+            self.assertNotIn('work_url  ', done.stdout.split('connections')[1])
+            world.pg.query(f"ALTER DATABASE {world.pg.database} SET default_transaction_isolation = 'serializable'")
+            process.kill()
+            process, url = bouncer.start(world)  # sessions of the former one began before
+            relay = world.relay('other', start=False)
+            relay.configure('database', work_url=f'"{url}"')
+            done = cli('check', '--config', relay.config, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stdout, r"BAD +work_url +transactions are serializable there")
+            process.kill()
 
 
 if __name__ == '__main__':
