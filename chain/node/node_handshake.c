@@ -293,23 +293,11 @@ static void got_best_header(struct node *n, const struct wire_header *h)
     runtime_fetch_start(n, &n->fetch, n->info.best_hash, runtime_fetched);
 }
 
-static void answered(struct rpc_call *call)
+static void got_result(struct node *n, const struct rpc_call *call)
 {
-    struct node *n = CONTAINER_OF(call, struct node, call);
-    PRE(n->step != HS_IDLE);
+    PRE(!call->err.code && n->phase == NODE_HANDSHAKE_WAIT);
     uint8_t hash[32];
     struct wire_header h;
-    if (n->step == HS_VERSION_WAIT && call->err.code == ERR_RPC &&
-        n->phase == NODE_HANDSHAKE_WAIT) { /* whatever it is, it is no chopsticks */
-        got_version(n, NULL);
-        return;
-    }
-    if (call->err.code && n->phase == NODE_HANDSHAKE_WAIT && ask_block_instead(n))
-        return;
-    if (call->err.code || n->phase != NODE_HANDSHAKE_WAIT) {
-        fail_call(n, call);
-        return;
-    }
     bool is_hash = wire_hash(call->result, hash);
     bool is_header = wire_header(node__header(n, call->result), &h);
     switch ((int)n->step) {
@@ -358,6 +346,24 @@ static void answered(struct rpc_call *call)
     default:
         UNREACHABLE();
     }
+}
+
+static void answered(struct rpc_call *call)
+{
+    struct node *n = CONTAINER_OF(call, struct node, call);
+    PRE(n->step != HS_IDLE);
+    if (n->step == HS_VERSION_WAIT && call->err.code == ERR_RPC &&
+        n->phase == NODE_HANDSHAKE_WAIT) { /* whatever it is, it is no chopsticks */
+        got_version(n, NULL);
+        return;
+    }
+    if (call->err.code && n->phase == NODE_HANDSHAKE_WAIT && ask_block_instead(n))
+        return;
+    if (call->err.code || n->phase != NODE_HANDSHAKE_WAIT) {
+        fail_call(n, call);
+        return;
+    }
+    got_result(n, call);
 }
 
 void handshake_start(struct node *n)
