@@ -474,10 +474,10 @@ bool manager_settled(const struct manager *m, size_t unstored, size_t unanswered
 
 /* Does the manager know this hash (current or earlier attempt of an open nonce)? */
 bool manager_knows(const struct manager *m, const uint8_t hash[32]);
-/* Does an extrinsic that names the account as its signer count only if its signature is right? Not
- * where the hash is on record, nor where its nonce is below all that is open. */
 /* Could a block hold anything that this account has in flight, or has lost? */
 bool manager_needs_blocks(const struct manager *m);
+/* Does an extrinsic that names the account as its signer count only if its signature is right? Not
+ * where the hash is on record, nor where its nonce is below all that is open. */
 bool manager_must_verify(const struct manager *m, const uint8_t hash[32], uint64_t nonce);
 void manager_check(
     const struct manager *m); /* INVARIANTs over the whole state, for tests and the simulator */
