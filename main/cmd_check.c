@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/hex.h"
 #include "base/host.h"
 #include "chain/codec/extrinsic.h"
@@ -227,13 +228,20 @@ static void check_database(const struct config_file *f)
         wrong("work_url", err.text);
 }
 
-/* ---- chain ---- */
+/* ---- chain: each endpoint by itself ---- */
+
+enum { KEPT_BLOCKS = 200 }; /* what a relay may need after an outage of as many blocks */
 
 struct probe {
     struct loop *loop;
     struct node *node;
     struct loop_timer *timer;
-    bool done;
+    struct node_ask ask;
+    struct buf hashes;
+    uint64_t height; /* of the old block */
+    bool done, ready;
+    uint8_t genesis[32];
+    struct err why;
     const struct service_config *config;
 };
 
@@ -268,11 +276,45 @@ static void end_probe(struct probe *p)
     node_close(p->node, node_closed, p);
 }
 
+/* The oldest block that was asked for. */
+static void on_finalized(void *arg, const struct node_block *block)
+{
+    struct probe *p = arg;
+    char text[200];
+    if (p->done)
+        return;
+    bool state = block->nonce_count && block->nonces[0] != UINT64_MAX;
+    snprintf(text, sizeof(text), "block %llu, %llu blocks ago: its body is %s, its state is %s",
+             (unsigned long long)block->head.number,
+             (unsigned long long)(node_info(p->node)->finalized_number - block->head.number),
+             block->unread ? "gone" : "there", state ? "there" : "gone");
+    line(block->unread || !state ? "warn" : "ok", "keeps", text);
+    end_probe(p);
+}
+
+static void on_pool(struct node_ask *ask)
+{
+    struct probe *p = CONTAINER_OF(ask, struct probe, ask);
+    static const uint8_t nobody[32] = {1};
+    if (p->done)
+        return;
+    if (ask->err.code)
+        line("warn", "pool", ask->err.text);
+    else
+        good("pool", "it tells its pool");
+    node_watch_account(p->node, nobody, sizeof(nobody));
+    node_follow(p->node, p->height);
+}
+
 static void on_ready(void *arg, const struct node_info *info)
 {
+    struct probe *p = arg;
     char text[300];
     struct err err = {0};
-    const struct probe *p = arg;
+    if (p->ready)
+        return;
+    p->ready = true;
+    memcpy(p->genesis, info->genesis, sizeof(p->genesis));
     snprintf(text, sizeof(text), "%s/%u, best %llu, finalized %llu, genesis %s", info->spec_name,
              info->spec_version, (unsigned long long)info->best_number,
              (unsigned long long)info->finalized_number, hex_log(info->genesis, 32));
@@ -291,49 +333,79 @@ static void on_ready(void *arg, const struct node_info *info)
         buf_done(&more);
         check_signing(p->config, info->metadata);
     }
-    end_probe(arg);
+    uint64_t last = info->finalized_number;
+    p->height = last > KEPT_BLOCKS ? last - KEPT_BLOCKS : 1;
+    if (last == 0)
+        end_probe(p);
+    else
+        node_ask_pending(p->node, &p->ask, &p->hashes, NULL, on_pool);
 }
 
 static void on_down(void *arg, const struct err *err)
 {
     struct probe *p = arg;
     if (!p->done)
-        wrong("chain", err->text);
+        p->why = *err;
     end_probe(p);
 }
 
 static void on_late(void *arg)
 {
-    wrong("chain", "no node answered within 10 s");
-    end_probe(arg);
+    struct probe *p = arg;
+    err_set(&p->why, ERR_TIMEOUT, "no answer within 10 s");
+    end_probe(p);
 }
 
-static void check_chain(const struct service_config *c)
+/* True: a relay can use it. */
+static bool check_endpoint(const struct service_config *c, const char *const *url, uint8_t *genesis,
+                           bool *genesis_known)
 {
     struct probe p = {.loop = loop_new(), .config = c};
-    struct err err = {0};
-    struct node_config config = {.urls = c->endpoints,
-                                 .url_count = c->endpoint_count,
+    struct node_config config = {.urls = url,
+                                 .url_count = 1,
                                  .ca_file = c->ca_file,
                                  .insecure = c->chain_insecure,
-                                 .genesis = c->has_genesis ? c->genesis : NULL,
+                                 .genesis = *genesis_known ? genesis : NULL,
                                  .verify_blocks = c->verify_blocks,
                                  .allow_chopsticks = c->allow_chopsticks,
                                  .extensions = c->extensions,
                                  .extension_count = c->extension_count,
                                  .on_ready = on_ready,
                                  .on_down = on_down,
+                                 .on_finalized = on_finalized,
                                  .arg = &p};
-    p.node = node_new(p.loop, &config, &err);
+    p.node = node_new(p.loop, &config, &p.why);
     if (p.node) {
+        line("", "endpoint", node_endpoint(p.node));
         p.timer = loop_timer_new(p.loop, on_late, &p);
         loop_timer_at(p.timer, loop_now_ms(p.loop) + NODE_TIMEOUT_MS);
         node_open(p.node);
         loop_run(p.loop);
-    } else {
-        wrong("chain", err.text);
     }
+    if (p.why.code)
+        line(p.ready ? "warn" : "down", "chain", p.why.text);
+    if (p.ready && !*genesis_known) {
+        memcpy(genesis, p.genesis, sizeof(p.genesis));
+        *genesis_known = true;
+    }
+    buf_done(&p.hashes);
     loop_free(p.loop);
+    return p.ready;
+}
+
+static void check_chain(const struct service_config *c)
+{
+    uint8_t genesis[32];
+    bool known = c->has_genesis;
+    size_t usable = 0;
+    if (known)
+        memcpy(genesis, c->genesis, sizeof(genesis));
+    for (size_t i = 0; i < c->endpoint_count; i++)
+        usable += check_endpoint(c, &c->endpoints[i], genesis, &known);
+    if (!usable)
+        wrong("chain", "no endpoint is usable");
+    else if (usable < c->endpoint_count)
+        caution(NULL, "chain", "not every endpoint is usable: a relay passes over the others");
 }
 
 static void check_keys(const struct service_config *c)

@@ -6,6 +6,8 @@
 #include "base/log.h"
 #include "service/service_internal.h"
 
+enum { NODE_GONE_MS = 10000 };
+
 static void on_promote(void *arg, int index, int64_t epoch)
 {
     struct service *s = arg;
@@ -35,11 +37,38 @@ static void on_leave(void *arg, int index, const char *reason)
     service_leave(s, &s->accounts[index], reason);
 }
 
+/* A leader without a usable endpoint can do nothing for its accounts. Where the heights of another
+ * relay's node still rise, that one leads them better. */
+static void give_up(struct service *s, uint64_t others_best)
+{
+    uint64_t now = loop_now_ms(s->loop);
+    if (!s->node_gone_ms)
+        return;
+    if (!s->others_best)
+        s->others_best = others_best;
+    if (now < s->node_gone_ms + NODE_GONE_MS || others_best <= s->others_best)
+        return;
+    s->node_gone_ms = now; /* if nobody takes them, again as much later */
+    s->others_best = others_best;
+    for (size_t i = 0; i < s->account_count; i++) {
+        struct account *a = &s->accounts[i];
+        if (a->role != ACCOUNT_LEADER || a->leaving)
+            continue;
+        log_warn(
+            "leader.no_endpoint",
+            "account=%s text=\"no endpoint of this relay is usable, and another relay's is: the "
+            "account is given up\"",
+            a->alias);
+        election_rotate(s->election, a->index);
+    }
+}
+
 /* Another relay's node has it: this one's may be behind. */
 static void on_others_best(void *arg, uint64_t block)
 {
     struct service *s = arg;
     node_expect_height(s->node, block);
+    give_up(s, block);
 }
 
 /* ---- the room ---- */

@@ -36,6 +36,9 @@ struct service {
     struct account *by_id; /* uthash */
     bool store_up, node_ready;
     char node_error[200]; /* why no endpoint is usable; "": one is */
+    uint64_t node_gone_ms; /* no endpoint is usable since then; 0: one is */
+    uint64_t
+        others_best; /* what another relay's node had when that was noticed first; 0: nothing */
     uint8_t genesis
         [32]; /* of the chain that the accounts are registered for: the node may be away since */
     bool registered; /* all accounts: they take part in the election */

@@ -188,3 +188,33 @@ class EndpointsTest(CaseTest):
         world, heir, tx = self.away(Pruned, lambda world, liar: [liar.url, world.chain.ws])
         world.wait_end(tx)
         self.assert_once(world)
+
+    # ---- a leader whose endpoints are gone ----
+
+    def test_a_leader_without_an_endpoint_gives_up(self):
+        world = self.world('--block-ms', '100', start=False)
+        liar = self.liar(world)
+        first = world.relay('first', endpoints=[liar.url])
+        world.wait_leader(first)
+        second = world.relay('second')
+        second.wait_log('relay.running')
+        liar.greeting = b'HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n'
+        liar.cut()
+        tx = world.enqueue('the other one can')
+        world.wait_leader(second, seconds=30)
+        first.wait_log('leader.no_endpoint.*account=alice')
+        world.wait_end(tx)
+        self.assert_once(world)
+
+    def test_check_measures_each_endpoint(self):
+        world = self.world('--block-ms', '100')
+        proc.wait_for('blocks', lambda: world.best() > 10)
+        poor = self.liar(world, closed('author_pendingExtrinsics'))
+        lost = self.liar(world, Pruned(world.chain, 8))
+        wrong = self.liar(world, of_another_chain)
+        relay = world.relay('checked', endpoints=[world.chain.ws, poor.url, lost.url, wrong.url], start=False)
+        done = cli('check', '--config', relay.config)
+        for text in (f'endpoint +{world.chain.ws}', 'it tells its pool', f'author_pendingExtrinsics.*not this method',
+                     'its body is there, its state is there', 'its body is gone, its state is gone', 'another chain',
+                     'not every endpoint is usable'):
+            self.assertRegex(done.stdout, text)
