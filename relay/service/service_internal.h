@@ -35,7 +35,7 @@ struct service {
     size_t account_count;
     struct account *by_id; /* uthash */
     bool store_up, node_ready;
-    char node_error[200]; /* why no endpoint is usable; "": one is */
+    char node_error[200];  /* why no endpoint is usable; "": one is */
     uint64_t node_gone_ms; /* no endpoint is usable since then; 0: one is */
     uint64_t
         others_best; /* what another relay's node had when that was noticed first; 0: nothing */

@@ -259,6 +259,7 @@ void silence_look(struct world *w);
 int feature_number(const char *name); /* -1: none */
 const char *feature_name(int number); /* NULL: no more */
 bool has(const struct world *w, enum feature f);
+bool unread(const struct world *w, uint64_t number); /* no node has this final block */
 void plan_features(struct world *w, uint32_t allowed);
 uint64_t tip_limit(const struct world *w, int64_t id, int account); /* UINT64_MAX: none */
 

@@ -163,8 +163,9 @@ static void check_on_record(struct world *w, uint32_t tx, const bool *found)
     const struct tx *x = &w->chain.txs[tx];
     bool stray =
         !x->id && has(w, FEATURE_REAP_UNFINAL); /* a stop's filler: docs/design.md, Repair */
-    bool known =
-        !x->final_in || x->id < 0 || stray || found[tx] || (x->id && by_another_hand(w, x->id));
+    bool known = !x->final_in || x->id < 0 || stray || found[tx] ||
+                 unread(w, w->chain.blocks[x->final_in].number) ||
+                 (x->id && by_another_hand(w, x->id));
     HOLDS(w, known, "I2", "nonce %llu of account %d (transaction %lld) is final and has no record",
           (unsigned long long)x->nonce, x->account, (long long)x->id);
 }

@@ -26,7 +26,7 @@ struct ask {
 struct ask_answer {
     uint64_t at, number;
     uint8_t hash[32];
-    bool found;
+    bool found, untold;
     size_t count;
     uint32_t txs[];
 };
@@ -66,6 +66,9 @@ static void ask_answered(struct world *w, struct event *e)
         free(q);
         a->number = x->number;
         a->found = x->found;
+        a->untold = x->untold;
+        if (x->untold)
+            err_set(&a->err, ERR_RPC, "no node tells its pool");
         memcpy(a->hash, x->hash, 32);
         tell_each(n, a, x);
         a->cb(a);
@@ -84,10 +87,11 @@ static struct ask_answer *pool_answer(struct world *w, int node)
 {
     const struct chain_node *n = &w->chain.nodes[node];
     struct ask_answer *x = answer_new(w, n->pool_count + 1);
-    for (uint32_t i = 0; i < n->pool_count; i++)
+    x->untold = has(w, FEATURE_ABILITIES) && node % 2 == 0;
+    for (uint32_t i = 0; i < n->pool_count && !x->untold; i++)
         if (pool_ready(w, node, n->pool[i]))
             x->txs[x->count++] = n->pool[i];
-    if (lies(w, node, LIE_POOLED)) {
+    if (!x->untold && lies(w, node, LIE_POOLED)) {
         int account = (int)rng_below(&w->rng, (uint64_t)w->plan.accounts);
         x->txs[x->count] = lie_forged(w, n->best, account);
         x->count += x->txs[x->count] != 0;

@@ -108,12 +108,14 @@ static bool hand_out(struct node *n, const struct slot *s)
     struct content content = {0};
     uint64_t nonces[ACCOUNTS];
     struct node_balance balances[ACCOUNTS];
-    if (!collect(n, s, &content))
+    bool lost = unread(w, b->number);
+    if (!lost && !collect(n, s, &content))
         return false;
-    bool pruned = (!w->healing && chance(w, w->plan.fault_mask ? 2 : 0)) || s->unreadable;
+    bool pruned = (!w->healing && chance(w, w->plan.fault_mask ? 2 : 0)) || s->unreadable || lost;
     struct node_block out = {.head = {.number = b->number},
-                             .time_ms = time_of(w, s->block),
-                             .extrinsic_count = b->count,
+                             .unread = lost,
+                             .time_ms = lost ? -1 : time_of(w, s->block),
+                             .extrinsic_count = lost ? 0 : b->count,
                              .included = content.rows,
                              .included_count = content.count,
                              .nonces = nonces,

@@ -124,6 +124,23 @@ static void draw_unreadable(struct world *w)
     w->plan.features |= (uint32_t)(odds(r, 25) && !w->plan.lossy) << FEATURE_UNREADABLE;
 }
 
+/* Not where accounts are reaped: what a block that nobody has held is not known then. Nor where an
+ * era is waited for after a failover, which such a block holds up for ever. */
+static void draw_abilities(struct world *w)
+{
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 41}, *r = &rng;
+    bool on = odds(r, 25) && !w->plan.lossy && w->plan.lost_search;
+    bool reaps = w->plan.features & (1u << FEATURE_REAP | 1u << FEATURE_REAP_UNFINAL);
+    w->plan.features |= (uint32_t)(on && !reaps) << FEATURE_ABILITIES;
+}
+
+/* Heights are the same for all nodes: what one lacks and another has is the real door's to find. */
+bool unread(const struct world *w, uint64_t number)
+{
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + number};
+    return has(w, FEATURE_ABILITIES) && number && rng_below(&rng, 100) < 6;
+}
+
 static void draw_unsignable(struct world *w)
 {
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 37}, *r = &rng;
@@ -146,6 +163,7 @@ void plan_features(struct world *w, uint32_t allowed)
     draw_holders(w);
     draw_unreadable(w);
     draw_unsignable(w);
+    draw_abilities(w);
     bool raised = p->features & (1u << FEATURE_TIPS | 1u << FEATURE_BUMPS |
                                  1u << FEATURE_FOREIGN_POOL | 1u << FEATURE_SIGNED);
     if (p->features >> FEATURE_REAP & 1 && !raised && !p->foreign)

@@ -66,7 +66,8 @@ enum {
     X(LIES, "lies")             /* a node says what is not so */                                   \
     X(HOLDERS, "holders")       /* rows and locks that leaders need are held */                    \
     X(UNSIGNABLE, "unsignable") /* some runtimes take no signature that these relays can make */   \
-    X(UNREADABLE, "unreadable") /* blocks of a former runtime do not decode by the present one */
+    X(UNREADABLE, "unreadable") /* blocks of a former runtime do not decode by the present one */  \
+    X(ABILITIES, "abilities")   /* no node has some final blocks, and some do not tell their pool */
 enum feature {
 #define X(NAME, name) FEATURE_##NAME,
     FEATURE_TABLE(X)

@@ -93,6 +93,8 @@
     X(LOCK_ANYBODYS, "lock-anybodys", "a leadership lock is left to a session that is no relay's") \
     X(HEIGHT_KEPT, "height-kept", "a height that some node invented is waited for")                \
     X(HEIGHT_TRUSTED, "height-trusted", "a transaction ends by a height that nobody has read")     \
+    X(UNREAD_EMPTY, "unread-empty",                                                                \
+      "a final block that nobody has counts as one without extrinsics")                            \
     X(NONCE_BELIEVED, "nonce-believed", "an account nonce that cannot be is stored")               \
     X(SILENT, "silent", "a leader that makes no progress does not say why")                        \
     X(ILLEGAL_PHASE, "illegal-phase", "the manager leads without having asked pool and nonce")

@@ -185,7 +185,7 @@ static void unread(struct manager *m, const struct manager_block *block)
 
 static void regular(struct manager *m, const struct manager_block *block)
 {
-    if (block->unread)
+    if (block->unread && !PLANTED(UNREAD_EMPTY))
         unread(m, block);
     else
         manager__alert_over(m, ALERT_UNREAD);
