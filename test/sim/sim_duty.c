@@ -50,8 +50,7 @@ static void record_states(struct world *w, struct duty *d, int account,
 {
     for (size_t i = 0; i < fx->states.count; i++) {
         const struct tx_report *x = &fx->states.rows[i];
-        bool of_block = has(w, FEATURE_ABILITIES) && strstr(x->error, "cannot be read");
-        if (!strcmp(x->state, "refused") && !of_block)
+        if (!strcmp(x->state, "refused"))
             HOLDS(w,
                   recorded(d, tx_of_hash(w, x->hash)) || d->refused_count == ARRAY_LEN(d->refused),
                   "I7", "a refusal of nonce %llu of account %d is recorded that nobody gave",

@@ -150,9 +150,7 @@ void manager__end_unseen(struct manager *m, struct row *row, const struct manage
     unsigned long long nonce = row->nonce, number = block->number;
     manager__alert(m, "nonce %llu is used as of block %llu, by an extrinsic that no block showed",
                    nonce, number);
-    /* Its former bytes were signed at an earlier block than the present ones. */
-    bool unread =
-        m->final.unread_to && (row->earlier_count || m->final.unread_to > row->submitted_block);
+    bool unread = manager__may_be_unread(m, row);
     struct row_end *e = end(m, row, unread ? "unknown" : "usurped", row->hash, NULL);
     e->tx.used_block = (int64_t)block->number;
     if (unread) {

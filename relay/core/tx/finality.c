@@ -1,6 +1,5 @@
 /* Finalized blocks: the only truth about the end of a row. Every height is seen once and in
  * order. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/hex.h"
@@ -157,6 +156,12 @@ static void search(struct manager *m, const struct manager_block *block)
             manager__try_collect(m, &block->included[i], block);
 }
 
+/* Its former bytes were signed at an earlier block than the present ones. */
+bool manager__may_be_unread(const struct manager *m, const struct row *row)
+{
+    return m->final.unread_to && (row->earlier_count || m->final.unread_to > row->submitted_block);
+}
+
 bool manager_needs_blocks(const struct manager *m)
 {
     return m->line.rows || m->reconcile.on;
@@ -177,10 +182,6 @@ static void unread(struct manager *m, const struct manager_block *block)
         "no endpoint has block %llu, which may hold nonce %llu: its account's nonce "
         "tells",
         (unsigned long long)block->number, (unsigned long long)row->nonce);
-    char text[NOTE_SIZE];
-    snprintf(text, sizeof(text), "block %llu, which may hold it, cannot be read from any endpoint",
-             (unsigned long long)block->number);
-    manager__note(m, row, text);
 }
 
 static void regular(struct manager *m, const struct manager_block *block)

@@ -410,8 +410,8 @@ void manager__send_pump(struct manager *m);
 /* The open row that an answer or a status is about; NULL: it ended meanwhile, or was forgotten. */
 struct row *manager__known(const struct manager *m, uint64_t nonce, const uint8_t hash[32],
                            bool *ret_current);
-/* Put into the history of this row, and into blocked_accounts, what keeps it. */
-void manager__note(struct manager *m, struct row *row, const char *text);
+/* May a block that no endpoint has hold bytes of this row? */
+bool manager__may_be_unread(const struct manager *m, const struct row *row);
 void manager__reply(struct manager *m, const struct manager_event *ev);
 /* A block has come: the window grows unless the pool was full in it. */
 void manager__window_block(struct manager *m);

@@ -142,6 +142,20 @@ static bool finality(const struct manager *m, uint64_t now, struct obstacle *ret
         (ull)m->final.processed, (ull)m->chain.finalized, (ull)m->chain.best);
 }
 
+/* Its nonce is used, and no block that can be read holds it: it waits until its bytes are dead. */
+static bool unread(const struct manager *m, struct obstacle *ret)
+{
+    const struct row *row = m->final.unread_to ? line_first(&m->line, ROW_IN_BLOCK, 0) : NULL;
+    while (row && !manager__may_be_unread(m, row))
+        row = line_first(&m->line, ROW_IN_BLOCK, row->nonce + 1);
+    if (!row)
+        return false;
+    return found(ret, OBSTACLE_UNREAD,
+                 "block %llu, which may hold nonce %llu, cannot be read from any endpoint; the "
+                 "transaction ends as unknown if no other block shows it before its bytes are dead",
+                 (ull)m->final.unread_to, (ull)row->nonce);
+}
+
 static bool signature(const struct manager *m, struct obstacle *ret)
 {
     /* Each tick tries again while there is something to sign. */
@@ -200,7 +214,7 @@ void manager_obstacle(const struct manager *m, uint64_t now, struct obstacle *re
         return;
     }
     if (lost_commits(m, ret) || behind(m, ret) || question(m, ret) || gate(m, ret) ||
-        no_blocks(m, now, ret) || finality(m, now, ret) || signature(m, ret))
+        no_blocks(m, now, ret) || finality(m, now, ret) || unread(m, ret) || signature(m, ret))
         return;
     head(m, ret);
 }

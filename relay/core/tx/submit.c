@@ -181,7 +181,7 @@ static void trapped(struct manager *m, struct row *row, const char *text)
 }
 
 /* Every refusal goes into the history, once each time it was given. */
-void manager__note(struct manager *m, struct row *row, const char *text)
+static void note(struct manager *m, struct row *row, const char *text)
 {
     if (PLANTED(REFUSAL_UNTOLD))
         return;
@@ -220,7 +220,7 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
     unsigned long long nonce = row->nonce;
     row->watched = false;
     if (why != REFUSAL_GATE && why != REFUSAL_TRANSPORT && why != REFUSAL_POOLED)
-        manager__note(m, row, text);
+        note(m, row, text);
     switch (why) {
     case REFUSAL_STALE: /* finalized blocks will show by whom; the probe of the next tick checks it
                          */

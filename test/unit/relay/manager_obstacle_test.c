@@ -183,6 +183,17 @@ static void finality(void **state)
     script_free(s);
 }
 
+static void unread(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    unread_at(s, ++s->finalized);
+    expect_none(s); /* it may still be in the pool */
+    status(s, 5, TX_IN_BLOCK, block_of(1));
+    expect_obstacle(s, OBSTACLE_UNREAD, "which may hold nonce 5, cannot be read");
+    script_free(s);
+}
+
 static void head_and_gap(void **state)
 {
     (void)state;
@@ -330,6 +341,7 @@ int main(void)
         cmocka_unit_test(gate),
         cmocka_unit_test(no_blocks),
         cmocka_unit_test(finality),
+        cmocka_unit_test(unread),
         cmocka_unit_test(head_and_gap),
         cmocka_unit_test(lost_commits),
         cmocka_unit_test(each_code_was_made),

@@ -25,6 +25,7 @@ struct manager;
     X(OBSTACLE_GATE, "gate")                                                                       \
     X(OBSTACLE_NO_BLOCKS, "no_blocks")                                                             \
     X(OBSTACLE_FINALITY, "finality")                                                               \
+    X(OBSTACLE_UNREAD, "unread")                                                                   \
     X(OBSTACLE_SIGNATURE, "signature")                                                             \
     X(OBSTACLE_GAP, "gap")                                                                         \
     X(OBSTACLE_HEAD, "head")
