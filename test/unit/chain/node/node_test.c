@@ -723,6 +723,37 @@ static void questions(void **state)
     rig_done(&rig);
 }
 
+/* R6: an endpoint that answers "too many" in the middle of a handshake, also to a subscription: the
+ * same connection goes on. */
+static bool limited(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                    const json_t *params)
+{
+    unsigned *asked = f->hook_arg;
+    (void)params;
+    bool over = ++*asked == 3 || *asked == 4 || !strcmp(method, "chain_subscribeNewHeads");
+    if (!over || *asked > 20)
+        return false;
+    if (!strcmp(method, "chain_subscribeNewHeads"))
+        *asked = 20;
+    fake_error(p, id, -32005, "Too many requests, retry in 20ms", NULL);
+    return true;
+}
+
+static void r6_a_handshake_over_the_limit(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    unsigned asked = 0;
+    rig_start(&rig, 1, &contracts);
+    rig.fake[0].hook = limited;
+    rig.fake[0].hook_arg = &asked;
+    rig_up(&rig);
+    assert_int_equal(asked > 20, true);
+    assert_int_equal(rig.down, 0);
+    assert_int_equal(ws_server_accepted(rig.fake[0].server), 1);
+    rig_done(&rig);
+}
+
 static int load(void **state)
 {
     (void)state;
@@ -768,6 +799,7 @@ int main(void)
         cmocka_unit_test(closing_in_every_phase),
         cmocka_unit_test(bad_url),
         cmocka_unit_test(questions),
+        cmocka_unit_test(r6_a_handshake_over_the_limit),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }
