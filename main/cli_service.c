@@ -118,6 +118,7 @@ static void settings(const struct config_file *f, struct service_config *ret)
         .ca_file = f->chain.ca_file,
         .chain_insecure = f->chain.insecure,
         .verify_blocks = config_verify_blocks(f),
+        .quorum = f->chain.quorum,
         .allow_chopsticks = !f->chain.verify_blocks,
         .call_timeout_ms = f->chain.call_timeout_ms ? f->chain.call_timeout_ms : CALL_TIMEOUT_MS,
         .control_address = f->control,
@@ -168,6 +169,11 @@ int cli_service_config(const struct config *c, struct service_config *ret, struc
         return err_set(err, ERR_CONFIG,
                        "no chain node is given: use --endpoint, TXRELAY_ENDPOINTS or "
                        "chain.endpoints in the config file");
+    if (f->chain.quorum > f->chain.endpoints_count)
+        return err_set(err, ERR_CONFIG,
+                       "chain.quorum is %u and there are %u endpoints, so no block could be "
+                       "confirmed: name more endpoints, or lower it",
+                       f->chain.quorum, f->chain.endpoints_count);
     if (!f->accounts_count)
         return err_set(err, ERR_CONFIG,
                        "no account is given: list at least one under accounts in the config file");

@@ -95,6 +95,7 @@ static void explain(const struct config *c)
           f->chain.genesis ? "file" : "default");
     value("chain.verify_blocks", config_verify_blocks(f) ? "true" : "false",
           f->chain.verify_blocks ? "file" : "default");
+    number("chain.quorum", f->chain.quorum, 1);
     number("leadership.heartbeat_ms", f->leadership.heartbeat_ms, 1000);
     number("leadership.expiry_1_ms", f->leadership.expiry_1_ms, 5000);
     number("leadership.expiry_2_ms", f->leadership.expiry_2_ms, 20000);

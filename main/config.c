@@ -63,6 +63,7 @@ static const cyaml_schema_field_t chain_fields[] = {
     BOOL_OPT("insecure", struct config_chain, insecure),
     CYAML_FIELD_BOOL_PTR("verify_blocks", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                          struct config_chain, verify_blocks),
+    UINT_OPT("quorum", struct config_chain, quorum),
     UINT_OPT("call_timeout_ms", struct config_chain, call_timeout_ms),
     CYAML_FIELD_SEQUENCE("extensions", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                          struct config_chain, extensions, &extension_value, 0, 64),

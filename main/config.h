@@ -36,6 +36,7 @@ struct config_chain {
     char *ca_file;
     bool insecure;
     bool *verify_blocks; /* default true, but not for chopsticks on this host */
+    uint32_t quorum;     /* default 1 */
     uint32_t call_timeout_ms;
     struct config_extension *extensions;
     uint32_t extensions_count;

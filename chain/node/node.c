@@ -48,6 +48,7 @@ static void node_free(struct node *n)
 {
     loop_timer_close(n->retry);
     loop_timer_close(n->poll);
+    confirm_done(n);
     blocks_done(n);
     runtimes_done(n);
     free(n->endpoints);
@@ -69,6 +70,7 @@ static void rpc_closed(void *arg)
 static void close_rpcs(struct node *n)
 {
     n->phase = NODE_CLOSING;
+    n->open_rpcs += confirm_close(n, rpc_closed);
     for (size_t i = 0; i < n->endpoint_count; i++)
         rpc_close(n->endpoints[i].rpc, rpc_closed, n);
 }
@@ -108,6 +110,8 @@ struct node *node_new(struct loop *l, const struct node_config *config, struct e
         }
     }
     n->open_rpcs = n->endpoint_count;
+    PRE(config->quorum <= n->endpoint_count);
+    confirm_init(n, config->urls);
     return n;
 }
 
@@ -125,6 +129,7 @@ void node_close(struct node *n, void (*cb)(void *arg), void *arg)
     n->close_arg = arg;
     loop_timer_stop(n->retry);
     loop_timer_stop(n->poll);
+    confirm_stop(n);
     loop_task_cancel(&n->expect);
     close_rpcs(n);
 }

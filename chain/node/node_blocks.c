@@ -497,6 +497,7 @@ static void restart(struct node *n)
     n->follow_restart = false;
     n->follow_next = n->follow_from;
     n->link_known = false;
+    confirm_stop(n);
     for (size_t i = 0; i < NODE_PIPELINE; i++) {
         struct slot *s = &n->slots[i];
         s->attempts = 0;
@@ -575,8 +576,6 @@ static void hand_out(struct node *n)
         if (n->phase != NODE_READY || s->state != SLOT_DONE || s->number != n->follow_next ||
             !linked(n, s))
             return;
-        if (s->unread)
-            tell_unread(n, s);
         struct node_block block = {
             .head = s->head,
             .unread = s->unread,
@@ -588,6 +587,13 @@ static void hand_out(struct node *n)
             .balances = s->balances,
             .nonce_count = s->nonce_count,
         };
+        if (!confirm_passed(n, s, &block))
+            return;
+        if (s->unread)
+            tell_unread(n, s);
+        for (size_t i = 0; i < block.nonce_count; i++)
+            if (block.nonces[i] != UINT64_MAX)
+                n->accounts[i].reported = block.nonces[i];
         n->follow_next++;
         if (s->number > n->heard.base)
             heard_base(&n->heard, s->number);

@@ -126,6 +126,7 @@ void heads_reset(struct node *n)
         n->runtime->confirmed = false;
     memset(n->births, 0, sizeof(n->births)); /* the next endpoint may be of another mind */
     loop_timer_stop(n->poll);
+    confirm_stop(n);
 }
 
 /* ---- the poll ---- */

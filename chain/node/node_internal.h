@@ -180,11 +180,71 @@ struct slot {
     size_t *asked; /* indices of the accounts to read, ascending */
     size_t asked_count;
     size_t nonce_next; /* SLOT_NONCE_WAIT: number of them answered */
+    bool confirmed;    /* it may be reported */
 };
 
+/* May the block be reported now? If not, it is being confirmed: blocks_kick or slot_failed
+ * follows. */
+bool confirm_passed(struct node *n, struct slot *s, const struct node_block *block);
+
 struct account {
-    char *key; /* storage key, as text */
+    char *key;         /* storage key, as text */
+    uint64_t reported; /* the last nonce; UINT64_MAX: none */
 };
+
+/* ---- node_confirm.c: what one answer does not prove ---- */
+enum opinion { OPINION_NONE, OPINION_SAME, OPINION_OTHER };
+enum peer_step {
+    PEER_IDLE,
+    PEER_GENESIS_WAIT,
+    PEER_FINAL_WAIT,
+    PEER_HEADER_WAIT,
+    PEER_HASH_WAIT,
+    PEER_NONCE_WAIT,
+};
+
+/* An endpoint that is asked what it says of a block. The one in use is asked on its connection,
+ * every other one on a connection of its own. */
+struct peer {
+    struct node *node;
+    size_t endpoint;
+    char *url;       /* whole: it may hold a secret */
+    struct rpc *rpc; /* NULL before the first question */
+    bool stopping;
+    bool same_chain; /* of the present connection */
+    enum peer_step step;
+    uint64_t round; /* confirm.round of the question that is open */
+    size_t nonce_next;
+    struct rpc_call call;
+    enum opinion opinion;
+    char text[200]; /* what it said last, for the log */
+};
+
+/* The block that waits to be reported. */
+struct confirm {
+    bool on;
+    bool doubted;   /* some of `nonces` is */
+    bool twice;     /* some of them is wanted once more */
+    uint64_t round; /* counts; an answer of a former one is ignored */
+    uint64_t number;
+    uint8_t hash[32];
+    struct confirm_nonce {
+        size_t account;
+        uint64_t nonce;
+        bool doubted;
+    } * nonces; /* that are asked for again */
+    size_t nonce_count;
+    unsigned again; /* times that the endpoint in use has said the same again */
+    uint64_t again_at, began_at, told_at;
+    struct loop_timer *timer;
+    struct peer *peers; /* of each endpoint */
+};
+
+void confirm_init(struct node *n, const char *const *urls);
+/* Closes the peers' connections, and returns their number; `closed` is called for each. */
+size_t confirm_close(struct node *n, void (*closed)(void *arg));
+void confirm_done(struct node *n);
+void confirm_stop(struct node *n); /* the block is not waited for any more */
 
 /* The hash of a finalized block on which eras begin. */
 struct birth {
@@ -297,6 +357,7 @@ struct node {
     /* Methods that this endpoint refuses. */
     bool no_query_storage, no_storage, no_header, no_watch, no_heads, no_finalized;
     uint64_t recheck_at; /* the runtime is asked for again */
+    struct confirm confirm;
 };
 
 static inline struct rpc *node__rpc(struct node *n)

@@ -17,7 +17,8 @@ size_t node_watch_account(struct node *n, const uint8_t *account_id, size_t len)
     wire_account_key(account_id, len, &key);
     hex_put_0x(&text, key.data, key.len);
     n->accounts = xrealloc(n->accounts, (n->account_count + 1) * sizeof(*n->accounts));
-    n->accounts[n->account_count] = (struct account){.key = xstrdup(buf_str(&text))};
+    n->accounts[n->account_count] =
+        (struct account){.key = xstrdup(buf_str(&text)), .reported = UINT64_MAX};
     buf_done(&key);
     buf_done(&text);
     return n->account_count++;

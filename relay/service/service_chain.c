@@ -171,6 +171,30 @@ static bool wants_account(void *arg, size_t index)
     return s->accounts[index].role == ACCOUNT_LEADER;
 }
 
+/* Above the nonces that the account's extrinsics in the block use for certain. */
+static uint64_t shown_nonce(struct service *s, const struct account *a,
+                            const struct node_block *block)
+{
+    uint64_t shown = 0;
+    for (size_t i = 0; i < block->included_count; i++) {
+        const struct node_included *x = &block->included[i];
+        uint64_t nonce = owner_of(s, x) == a ? manager_shown_nonce(a->manager, &x->tx) : 0;
+        shown = nonce > shown ? nonce : shown;
+    }
+    return shown;
+}
+
+static enum tx_doubt doubts(void *arg, const struct node_block *block, size_t index)
+{
+    struct service *s = arg;
+    PRE(index < s->account_count);
+    const struct account *a = &s->accounts[index];
+    if (a->role != ACCOUNT_LEADER)
+        return TX_CERTAIN;
+    return manager_doubts_nonce(a->manager, block->head.number, block->nonces[index],
+                                shown_nonce(s, a, block));
+}
+
 static void on_finalized(void *arg, const struct node_block *block)
 {
     struct service *s = arg;
@@ -287,6 +311,8 @@ struct room *service_chain(struct service *s, struct err *err)
         .wants = wants,
         .verify = verify,
         .wants_account = wants_account,
+        .doubts = doubts,
+        .quorum = c->quorum,
         .arg = s,
     };
     s->node = node_new(s->loop, &config, err);

@@ -230,6 +230,7 @@ enum lie {
 void lie_start(struct world *w);
 bool lies(const struct world *w, int node, enum lie lie);
 uint64_t lie_nonce(struct world *w);
+uint64_t lie_once(struct world *w, uint64_t nonce);
 uint64_t lie_height(struct world *w, uint64_t number);
 uint32_t lie_forged(struct world *w, uint32_t block, int account); /* 0: not now */
 

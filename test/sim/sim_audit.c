@@ -80,6 +80,51 @@ static void states(const struct audit *t)
     }
 }
 
+/* ---- what the chain's nonces were taken for ---- */
+
+static void paused(const struct audit *t)
+{
+    struct world *w = t->w;
+    const char *suspension = t->x->u.pause.suspension;
+    w->stats.holds += suspension != NULL;
+    HOLDS(w,
+          !suspension || strcmp(suspension, "reaped") != 0 ||
+              w->chain.blocks[w->chain.final].life[t->account],
+          "nonce", "r%d suspends account %d as reaped, and no final block has removed it",
+          t->process, t->account);
+}
+
+/* Above the nonces that the block uses, also of an account that it removes. */
+static int64_t used_in(const struct world *w, uint32_t block, int account)
+{
+    const struct block *b = &w->chain.blocks[block];
+    int64_t used = (int64_t)b->nonce[account];
+    for (uint32_t i = 0; i < b->count; i++) {
+        const struct tx *x = &w->chain.txs[b->txs[i]];
+        if (x->account == account && (int64_t)x->nonce >= used)
+            used = (int64_t)x->nonce + 1;
+    }
+    return used;
+}
+
+/* No next nonce is above all that was given and all that any block has used. */
+static void next_nonce(const struct audit *t)
+{
+    struct world *w = t->w;
+    int64_t highest = t->was.next_nonce, next = t->x->u.nonce.next_nonce;
+    HOLDS(w, !t->x->u.nonce.reborn || t->was.reborn || lossy(t), "hold",
+          "r%d begins a new life of account %d, and nobody ordered it", t->process, t->account);
+    for (size_t i = 0; i < t->was.pending_count; i++)
+        if (t->was.pending[i]->nonce >= highest)
+            highest = t->was.pending[i]->nonce + 1;
+    for (uint32_t i = 0; i < w->chain.block_count; i++)
+        if (used_in(w, i, t->account) > highest)
+            highest = used_in(w, i, t->account);
+    HOLDS(w, next <= highest, "nonce",
+          "r%d stores the next nonce %lld of account %d, and %lld is the highest that can be",
+          t->process, (long long)next, t->account, (long long)highest);
+}
+
 /* ---- what was signed elsewhere and waits ---- */
 
 static void noted(const struct audit *t)
@@ -124,7 +169,6 @@ static void check_write(const struct audit *t)
 
 static void check_done(const struct audit *t)
 {
-    struct world *w = t->w;
     switch ((int)t->x->what) {
     case MEM_REQUEST_admit:
     case MEM_REQUEST_admit_signed:
@@ -157,11 +201,10 @@ static void check_done(const struct audit *t)
         audit_evicted(t);
         return;
     case MEM_REQUEST_pause:
-        w->stats.holds += t->x->u.pause.suspension != NULL;
+        paused(t);
         return;
     case MEM_REQUEST_nonce:
-        HOLDS(w, !t->x->u.nonce.reborn || t->was.reborn || lossy(t), "hold",
-              "r%d begins a new life of account %d, and nobody ordered it", t->process, t->account);
+        next_nonce(t);
         return;
     default:
         return;

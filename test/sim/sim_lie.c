@@ -35,6 +35,16 @@ uint64_t lie_nonce(struct world *w)
     return UINT32_MAX - rng_below(&w->rng, 3);
 }
 
+/* One answer of many: a little below or above the truth. Asked again, the node says what is so. */
+uint64_t lie_once(struct world *w, uint64_t nonce)
+{
+    if (!has(w, FEATURE_NONCES) || w->healing || !chance(w, 4))
+        return nonce;
+    uint64_t by = between(w, 1, 4);
+    w->stats.lies++;
+    return nonce >= by && chance(w, 60) ? nonce - by : nonce + by;
+}
+
 uint64_t lie_height(struct world *w, uint64_t number)
 {
     static const uint64_t far[] = {300, 5000, 1000000, UINT64_C(1) << 61};

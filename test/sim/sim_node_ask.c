@@ -162,6 +162,8 @@ static void ask_arrives(struct world *w, struct event *e)
         x->number = PLANTED(PROBE_ORDER) ? a->early_nonce : best->nonce[q->account];
         if (lies(w, r->wire.node, LIE_NONCE))
             x->number = lie_nonce(w);
+        else
+            x->number = lie_once(w, x->number);
         break;
     case ASK_HASH:
         x = hash_answer(w, r->wire.node, q->height);

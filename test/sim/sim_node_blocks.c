@@ -129,8 +129,14 @@ static bool hand_out(struct node *n, const struct slot *s)
         nonces[i] = read ? b->nonce[a] : UINT64_MAX;
         if (read && lies(w, n->r->wire.node, LIE_NONCE))
             nonces[i] = lie_nonce(w);
+        if (read)
+            nonces[i] = lie_once(w, nonces[i]);
         balances[i] = (struct node_balance){.known = read, .free = w->chain.unpaid[a] ? 0 : 1000};
     }
+    for (size_t i = 0; i < n->watched_count; i++)
+        if (nonces[i] != UINT64_MAX && !lies(w, n->r->wire.node, LIE_NONCE) &&
+            n->config.doubts(n->config.arg, &out, i))
+            nonces[i] = b->nonce[n->watched[i]]; /* asked again */
     n->config.on_finalized(n->config.arg, &out);
     return true;
 }

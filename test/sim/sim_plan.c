@@ -110,6 +110,13 @@ static void draw_lies(struct world *w)
         w->plan.features |= 1u << FEATURE_LIES;
 }
 
+static void draw_nonces(struct world *w)
+{
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 37}, *r = &rng;
+    if (odds(r, 20))
+        w->plan.features |= 1u << FEATURE_NONCES;
+}
+
 static void draw_holders(struct world *w)
 {
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 29}, *r = &rng;
@@ -160,6 +167,7 @@ void plan_features(struct world *w, uint32_t allowed)
     draw_lost(w);
     draw_answers(w);
     draw_lies(w);
+    draw_nonces(w);
     draw_holders(w);
     draw_unreadable(w);
     draw_unsignable(w);

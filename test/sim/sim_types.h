@@ -64,6 +64,7 @@ enum {
     X(PLACEMENT, "placement")   /* accounts are spread over the ring, or go round it */            \
     X(ANSWERS, "answers")       /* nodes answer what proves nothing, with or without taking it */  \
     X(LIES, "lies")             /* a node says what is not so */                                   \
+    X(NONCES, "nonces")         /* an account nonce that is wrong once, and could be right */      \
     X(HOLDERS, "holders")       /* rows and locks that leaders need are held */                    \
     X(UNSIGNABLE, "unsignable") /* some runtimes take no signature that these relays can make */   \
     X(UNREADABLE, "unreadable") /* blocks of a former runtime do not decode by the present one */  \

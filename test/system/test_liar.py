@@ -183,6 +183,41 @@ class LiarTest(CaseTest):
             self.assertEqual(world.wait_end(tx), ('ok', None))
         self.assert_good(world, liar)
 
+    def test_another_endpoint_contradicts_the_nonce(self):
+        """Said of final blocks for as long as three of ours wait in the pool: nobody is needed afterwards."""
+        world, liar = self.leading(honest=True)
+        world.set(paused=True)
+        ids = world.enqueue_many([f'pending {i}' for i in range(3)])
+        world.wait_pool(3)
+        liar.tell(lambda said: with_nonce(said, 500))
+        world.blocks(1, empty=True)
+        world.relays[0].wait_log('node.contradicted')
+        self.assertEqual(world.next_nonce(), 3)
+        liar.tell(None)
+        world.blocks(2, empty=True)
+        world.set(paused=False)
+        for tx in ids:
+            self.assertEqual(world.wait_end(tx), ('ok', None))
+        self.assert_good(world, liar)
+
+    def test_a_quorum_holds_what_one_endpoint_finalizes(self):
+        """The other endpoint names another hash at the height: nothing ends before both name one."""
+        world, liar = self.lying(honest=True, chain={'quorum': 2})
+        world.wait_leader(world.relays[0])
+        world.ready(world.relays[0])
+        world.enqueue('before')
+        self.assert_once(world)
+        world.relays[0].kill()
+        world.wait_leader(world.relay('two', endpoints=[world.chain.ws, liar.url], chain={'quorum': 2}))
+        other = about('chain_getBlockHash', lambda block: block and '0x' + '77' * 32)
+        liar.tell(lambda said: other(said) if said.params != [0] else None)
+        tx = world.enqueue('held')
+        world.relays[-1].wait_log('node.unconfirmed')
+        self.assertIsNone(world.row(tx)['outcome'])
+        liar.tell(None)
+        self.assertEqual(world.wait_end(tx), ('ok', None))
+        self.assert_good(world, liar)
+
     # ---- heights ----
 
     def test_a_best_block_far_above(self):

@@ -116,6 +116,10 @@ struct tx_end {
     u128 fee;
 };
 
+/* How far a node's answer about an account's nonce is believed: as it is, after one more answer, or
+ * after several and that of another endpoint. */
+enum tx_doubt { TX_CERTAIN, TX_TWICE, TX_DOUBTED };
+
 /* Did the account that an extrinsic names as its signer really sign it? */
 enum tx_signature {
     TX_SIGNATURE_UNKNOWN, /* it was not checked, or it cannot be */

@@ -132,6 +132,43 @@ static void new_nonce(struct manager *m, const struct manager_block *block)
     }
 }
 
+uint64_t manager_shown_nonce(const struct manager *m, const struct tx_included *x)
+{
+    const struct row *row = line_by_hash(&m->line, x->hash);
+    bool proven = x->own_signer && x->signature == TX_SIGNATURE_GOOD;
+    return row ? row->nonce + 1 : proven ? x->nonce + 1 : 0;
+}
+
+/* The first block that is read after a load has nothing before it to be compared with. Only what is
+ * on record as used, or shown by the block, is certain there; one more answer has to do for a nonce
+ * that ours may have reached. */
+static enum tx_doubt first_doubt(const struct manager *m, uint64_t number, uint64_t nonce,
+                                 uint64_t shown)
+{
+    bool recorded = number >= m->life.used_block;
+    uint64_t certain = recorded && m->life.used_nonce > shown ? m->life.used_nonce : shown;
+    bool rewinds =
+        recorded && !m->line.rows && m->load.next_nonce > 0 && nonce < (uint64_t)m->load.next_nonce;
+    if (rewinds || nonce > manager__nonce_known(m))
+        return TX_DOUBTED;
+    return nonce > certain ? TX_TWICE : TX_CERTAIN;
+}
+
+enum tx_doubt manager_doubts_nonce(const struct manager *m, uint64_t number, uint64_t nonce,
+                                   uint64_t shown)
+{
+    if (m->phase < MANAGER_CHAIN_WAIT || number <= m->final.nonce_block ||
+        number < m->final.regular_from || PLANTED(NONCE_ONCE))
+        return TX_CERTAIN;
+    bool record = m->suspension.why != MANAGER_SUSPENSION_REAPED && number >= m->life.used_block;
+    bool reaped = nonce < m->final.nonce || nonce < shown || (record && nonce < m->life.used_nonce);
+    if (reaped)
+        return TX_DOUBTED;
+    if (!m->final.known)
+        return first_doubt(m, number, nonce, shown);
+    return nonce > m->final.nonce && nonce > shown ? TX_DOUBTED : TX_CERTAIN;
+}
+
 static void balance(struct manager *m, const struct manager_block *block)
 {
     if (!block->has_balance || !m->account.has_low_balance)

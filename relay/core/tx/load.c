@@ -13,6 +13,8 @@ void manager__forget(struct manager *m)
     m->probe.now = m->probe.at_tick = m->probe.probe_head_back = m->probe.node_unverified =
         m->probe.used_unfinal = false;
     m->probe.probe_head = UINT64_MAX;
+    m->probe.foreign_answers = 0;
+    m->probe.certain = 0;
     m->probe.discard = m->probe.question != PROBE_NONE;
     if (m->probe.question == PROBE_NONE)
         m->probe.at = UINT64_MAX;

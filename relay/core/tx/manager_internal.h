@@ -64,6 +64,7 @@ enum {
     FUTURES_MAX = 5,      /* answers 'future' in a row before an alert */
     CONFLICTS_MAX = 3,    /* admissions refused in a row before everything is loaded again */
     RECONCILE_BLOCKS_MAX = 100000, /* most blocks searched for lost commits */
+    FOREIGN_ANSWERS = 4,           /* in a row, see is_certain in probe.c */
     NO_FUNDS_RETRY_MS = 250,       /* between two tries of an account that cannot pay, at least */
 };
 
@@ -150,6 +151,10 @@ struct probing {         /* probe.c, and judge.c the scout */
     uint64_t probe_head;
     bool probe_head_back; /* it is back: what the next probe does not see is lost */
     bool pool_untold;     /* no endpoint told its pool when it was asked last */
+    /* Answers in a row with a nonce above all that is known, and the lowest of them. */
+    unsigned foreign_answers;
+    uint64_t foreign;
+    uint64_t certain;     /* what such answers have made certain */
     bool node_unverified; /* the node's account nonce is unknown or behind: do not submit */
 };
 
@@ -372,6 +377,8 @@ void manager__judge_all(struct manager *m, uint64_t best_nonce);
 /* ---- nonces.c ---- */
 bool manager__try_rebuild(struct manager *m, uint64_t best_nonce);
 /* An account nonce as of this block that cannot be: it says nothing, and is not stored. */
+/* All below it is accounted for: by rows, by the table, or by final blocks. */
+uint64_t manager__nonce_known(const struct manager *m);
 bool manager__nonce_absurd(struct manager *m, uint64_t nonce, uint64_t block);
 bool manager__try_find_gaps(struct manager *m, uint64_t best_nonce);
 void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where);

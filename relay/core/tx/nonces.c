@@ -2,17 +2,21 @@
  * that are free again, and how it is stored. */
 #include "manager_internal.h"
 
+uint64_t manager__nonce_known(const struct manager *m)
+{
+    uint64_t known = m->line.rows || m->line.next ? m->line.next + m->admit.ahead : 0;
+    if (m->load.next_nonce > 0 && (uint64_t)m->load.next_nonce > known)
+        known = (uint64_t)m->load.next_nonce;
+    return m->final.nonce > known ? m->final.nonce : known;
+}
+
 /* A node may answer anything. No chain includes more than NONCES_PER_BLOCK extrinsics of an account
  * in a block, and none has nonces of 31 bits and more in use. A nonce that is stored too high could
  * only be taken back by hand. */
 bool manager__nonce_absurd(struct manager *m, uint64_t nonce, uint64_t block)
 {
     enum { NONCES_PER_BLOCK = 1000 };
-    uint64_t ours = m->line.rows || m->line.next ? m->line.next + m->admit.ahead : 0;
-    if (m->load.next_nonce > 0 && (uint64_t)m->load.next_nonce > ours)
-        ours = (uint64_t)m->load.next_nonce;
-    if (m->final.nonce > ours)
-        ours = m->final.nonce;
+    uint64_t ours = manager__nonce_known(m);
     uint64_t from = m->final.nonce_block ? m->final.nonce_block : m->reconcile.seen_block;
     uint64_t blocks = block > from ? block - from : 0;
     bool first = m->load.next_nonce < 0 && !m->line.rows && !m->line.next;

@@ -18,7 +18,8 @@ void manager__probe_stop(struct manager *m)
 {
     m->probe.discard = m->probe.question != PROBE_NONE;
     m->probe.now = true;
-    m->probe.used_below = 0;
+    m->probe.used_below = m->probe.certain = 0;
+    m->probe.foreign_answers = 0;
     if (m->probe.question == PROBE_NONE)
         m->probe.at = UINT64_MAX;
     if (m->phase > MANAGER_ERA_WAIT && m->phase != MANAGER_LEADING)
@@ -193,37 +194,56 @@ static bool must_read_unfinal(const struct manager *m, uint64_t nonce)
     return false;
 }
 
+/* A nonce above all that is known moves the next nonce, and what is signed there waits for ever if
+ * the answer was wrong. So it takes several answers in a row, a back-off apart, and the lowest of
+ * them counts. */
+static bool is_certain(struct manager *m, uint64_t *nonce)
+{
+    struct probing *p = &m->probe;
+    if (*nonce <= p->certain || *nonce <= manager__nonce_known(m) || PLANTED(NONCE_ONCE)) {
+        p->foreign_answers = 0;
+        return true;
+    }
+    if (!p->foreign_answers || *nonce < p->foreign)
+        p->foreign = *nonce;
+    if (++p->foreign_answers < FOREIGN_ANSWERS)
+        return false;
+    p->foreign_answers = 0;
+    *nonce = p->certain = p->foreign;
+    return true;
+}
+
 void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
 {
     if (!answered(m, PROBE_NONCE, ev->used.failed))
         return;
-    if (manager__nonce_absurd(m, ev->used.nonce, m->final.read)) {
+    uint64_t nonce = ev->used.nonce;
+    if (manager__nonce_absurd(m, nonce, m->final.read)) {
         m->probe.node_unverified = true;
         probe_failed(m);
         return;
     }
-    bool known =
-        ev->used.nonce >= m->life.used_nonce || m->suspension.why == MANAGER_SUSPENSION_REAPED;
-    if (ev->used.nonce < m->final.nonce ||
-        !known) { /* the node lags, or the account was reaped: blocks will show */
+    bool known = nonce >= m->life.used_nonce || m->suspension.why == MANAGER_SUSPENSION_REAPED;
+    if (nonce < m->final.nonce || !known ||
+        !is_certain(m, &nonce)) { /* the node lags, or the account was reaped: blocks will show */
         m->probe.node_unverified = true;
         probe_failed(m);
         return;
     }
-    manager__nonces_used(m, ev->used.nonce);
+    manager__nonces_used(m, nonce);
     bool first = m->phase != MANAGER_LEADING;
-    if (first && !manager__try_reconcile(m, ev->used.nonce)) {
+    if (first && !manager__try_reconcile(m, nonce)) {
         probe_failed(m);
         return;
     }
     if (!first)
-        manager__chain_nonce(m, ev->used.nonce, "at the best block");
-    if (!must_read_unfinal(m, ev->used.nonce)) {
-        probe_done(m, ev->used.nonce);
+        manager__chain_nonce(m, nonce, "at the best block");
+    if (!must_read_unfinal(m, nonce)) {
+        probe_done(m, nonce);
         return;
     }
     m->probe.question = PROBE_UNFINAL;
-    m->probe.nonce = ev->used.nonce;
+    m->probe.nonce = nonce;
     m->probe.at = m->now + PROBE_TIMEOUT_MS;
     manager__fx(m, MANAGER_FX_ASK_UNFINAL)->number = m->final.processed;
 }

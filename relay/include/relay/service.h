@@ -39,6 +39,7 @@ struct service_config {
     const char *ca_file; /* chain's wss; NULL: system store */
     bool chain_insecure;
     bool verify_blocks, allow_chopsticks;         /* chain/node/node.h */
+    unsigned quorum;                              /* there too */
     const struct extrinsic_extension *extensions; /* borrowed; chain/codec/extrinsic.h */
     size_t extension_count;
     bool has_genesis;

@@ -153,6 +153,25 @@ static void placements(void **state)
     refused("  lost_commits: none\n", "leadership.lost_commits 'none' is not one of: wait, search");
 }
 
+/* The file of load names one endpoint. */
+static void a_quorum_that_nobody_can_reach(void **state)
+{
+    (void)state;
+    static char one[] = "ws://127.0.0.1:1", two[] = "ws://127.0.0.1:2";
+    char *endpoints[] = {one, two};
+    for (uint32_t count = 1; count <= 2; count++) {
+        struct config_file file = {
+            .chain = {.endpoints = endpoints, .endpoints_count = count, .quorum = 2}};
+        struct service_config service;
+        struct err err = {0};
+        assert_int_equal(cli_service_config(&(struct config){.file = &file}, &service, &err),
+                         ERR_CONFIG);
+        assert_non_null(strstr(err.text, count == 1 ? "chain.quorum is 2 and there are 1 endpoints"
+                                                    : "no account is given"));
+        assert_int_equal(service.quorum, 2);
+    }
+}
+
 /* A default moves with what it depends on, so that one key alone can be set. */
 static void defaults_fit_what_is_set(void **state)
 {
@@ -259,7 +278,7 @@ static void numbers_out_of_their_range(void **state)
         if (r->least > 0)
             assert_true(out_of_range(r, r->least - 1));
     }
-    assert_int_equal(count, 17);
+    assert_int_equal(count, 18);
 }
 
 /* A file in which only this key has a value of ours. */
@@ -623,6 +642,7 @@ int main(void)
         cmocka_unit_test(defaults_fit_what_is_set),
         cmocka_unit_test(times_that_do_not_fit),
         cmocka_unit_test(values_that_are_none),
+        cmocka_unit_test(a_quorum_that_nobody_can_reach),
         cmocka_unit_test(numbers_out_of_their_range),
         cmocka_unit_test(booleans_that_are_none),
         cmocka_unit_test(every_key_at_its_worst),

@@ -395,6 +395,78 @@ static void nonce_that_cannot_be(void **state)
     }
 }
 
+static enum tx_doubt doubt(const struct script *s, uint64_t nonce, uint64_t shown)
+{
+    return manager_doubts_nonce(s->m, s->finalized + 1, nonce, shown);
+}
+
+/* Asked again is what nothing explains: a nonce below one that was used, and one above those that
+ * the blocks show. */
+static void nonces_in_doubt(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 3);
+    finalized(s, 5, 0, NULL);
+    assert_int_equal(doubt(s, 5, 0), TX_CERTAIN);
+    assert_int_equal(doubt(s, 6, 0), TX_DOUBTED); /* ours, and no block showed it */
+    assert_int_equal(doubt(s, 6, 6), TX_CERTAIN);
+    assert_int_equal(doubt(s, 7, 7), TX_CERTAIN);
+    assert_int_equal(doubt(s, 8, 7), TX_DOUBTED);
+    assert_int_equal(doubt(s, 4, 0), TX_DOUBTED);
+    assert_int_equal(doubt(s, 5, 6), TX_DOUBTED); /* removed in the block that used it */
+    finalized_ours(s, 5);
+    stored(s, MANAGER_FX_STORE_FINISH);
+    assert_int_equal(doubt(s, 5, 0), TX_DOUBTED);
+    assert_int_equal(doubt(s, 6, 0), TX_CERTAIN);
+    assert_int_equal(doubt(s, 1000000, 0), TX_DOUBTED);
+    assert_int_equal(manager_doubts_nonce(s->m, s->finalized, 0, 0), TX_CERTAIN); /* was read */
+    script_free(s);
+}
+
+/* The first block that is read after a load has only the table to be compared with. */
+static void nonces_in_doubt_after_a_load(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    s->used_nonce = 9;
+    s->used_block = 99;
+    load(s, NULL, 0, 12);
+    chain_up(s);
+    assert_int_equal(doubt(s, 12, 12), TX_CERTAIN);
+    assert_int_equal(doubt(s, 12, 0), TX_TWICE); /* who used 9 is not on record */
+    assert_int_equal(doubt(s, 13, 0), TX_DOUBTED);
+    assert_int_equal(doubt(s, 11, 0), TX_DOUBTED); /* the next nonce would go back */
+    assert_int_equal(doubt(s, 8, 0), TX_DOUBTED);  /* below what was used for good */
+    assert_int_equal(manager_doubts_nonce(s->m, 98, 0, 0), TX_CERTAIN); /* before it, read late */
+    finalized_at(s, 100, 2, 0, NULL);
+    assert_int_equal(manager_view_of(s->m).suspension, MANAGER_SUSPENSION_REAPED);
+    assert_int_equal(doubt(s, 2, 0), TX_CERTAIN); /* as long as it is so */
+    assert_int_equal(doubt(s, 3, 0), TX_DOUBTED);
+    assert_int_equal(doubt(s, 1, 0), TX_DOUBTED);
+    script_free(s);
+
+    s = script_new(NULL);
+    load(s, NULL, 0, -1);
+    chain_up(s);
+    assert_int_equal(doubt(s, 0, 0), TX_CERTAIN);
+    assert_int_equal(doubt(s, 3, 0), TX_DOUBTED);
+    assert_int_equal(doubt(s, 3, 3), TX_DOUBTED);
+    script_free(s);
+
+    s = script_new(NULL);
+    s->used_nonce = 5;
+    s->used_block = 99;
+    struct tx_pending row = loaded_row(s, 5, "sent");
+    load(s, &row, 1, 6);
+    chain_up(s);
+    assert_int_equal(doubt(s, 5, 0), TX_CERTAIN);
+    assert_int_equal(doubt(s, 6, 0), TX_TWICE);
+    assert_int_equal(doubt(s, 6, 6), TX_CERTAIN);
+    assert_int_equal(doubt(s, 7, 0), TX_DOUBTED);
+    assert_int_equal(manager_doubts_nonce(s->m, 98, 4, 0), TX_TWICE);
+    script_free(s);
+}
+
 /* At the first use of an account nothing is known of its nonce but that it is one. */
 static void first_nonce_that_cannot_be(void **state)
 {
@@ -425,8 +497,7 @@ static void second_nonce_that_cannot_be(void **state)
     struct script *s = script_new(NULL);
     load(s, NULL, 0, -1);
     chain_up(s);
-    pool_is(s, 0);
-    nonce_is(s, 5);
+    probe_foreign(s, 5);
     expect(s, MANAGER_FX_READY);
     finalized(s, 5, 0, NULL);
     finalized(s, 700000, 0, NULL);
@@ -608,6 +679,8 @@ int main(void)
         cmocka_unit_test(looked_for_in_vain),
         cmocka_unit_test(nonce_taken_back),
         cmocka_unit_test(nonce_that_cannot_be),
+        cmocka_unit_test(nonces_in_doubt),
+        cmocka_unit_test(nonces_in_doubt_after_a_load),
         cmocka_unit_test(first_nonce_that_cannot_be),
         cmocka_unit_test(second_nonce_that_cannot_be),
         cmocka_unit_test(lost_nonce_waits_for_what_is_final),

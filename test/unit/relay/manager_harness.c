@@ -343,6 +343,19 @@ void probe(struct script *s, uint64_t nonce, unsigned count, ...)
     nonce_is(s, nonce);
 }
 
+void probe_foreign(struct script *s, uint64_t nonce)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        probe(s, nonce, 0);
+        none(s, MANAGER_FX_READY);
+        none(s, MANAGER_FX_STORE_NONCE);
+        none(s, MANAGER_FX_STORE_ADOPT);
+        while (!count_of(s, MANAGER_FX_ASK_POOL))
+            tick(s);
+    }
+    probe(s, nonce, 0);
+}
+
 void outbox(struct script *s, unsigned count)
 {
     struct manager_outbox_row *rows = xcalloc(count, sizeof(*rows));

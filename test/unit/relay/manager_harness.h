@@ -58,7 +58,9 @@ void nonce_is(struct script *s, uint64_t nonce); /* answer to ASK_NONCE */
 void unfinal_is(struct script *s,
                 const uint8_t *hash); /* answer to ASK_UNFINAL: nothing, or this one */
 void probe(struct script *s, uint64_t nonce, unsigned count,
-           ...);                               /* both answers, expecting the questions */
+           ...); /* both answers, expecting the questions */
+/* A probe with a nonce above all that is known: it counts when it was answered four times. */
+void probe_foreign(struct script *s, uint64_t nonce);
 void outbox(struct script *s, unsigned count); /* answer to WANT_OUTBOX */
 void admitted(struct script *s);               /* answer to the ADMIT of the last step */
 void resigned(struct script *s);

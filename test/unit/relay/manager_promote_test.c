@@ -20,6 +20,12 @@ static void first_use(void **state)
     assert_int_equal(manager_phase(s->m), MANAGER_PROBE_NONCE_WAIT);
     expect(s, MANAGER_FX_ASK_NONCE);
     nonce_is(s, 17);
+    quiet(s); /* it is asked again */
+    for (unsigned i = 0; i < 3; i++) {
+        none(s, MANAGER_FX_READY);
+        tick(s);
+        probe(s, 17, 0);
+    }
     expect(s, MANAGER_FX_READY);
     quiet(s); /* eras begin at blocks that were read */
     finalized_at(s, 100, 17, 0, NULL);
@@ -237,7 +243,7 @@ static void chain_above(void **state)
 {
     (void)state;
     struct script *s = promoted("broadcast", 8);
-    probe(s, 12, 0);
+    probe_foreign(s, 12);
     expect_alert(s, "account nonce is 12");
     assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 12);
     none(s, MANAGER_FX_WANT_OUTBOX);
@@ -249,13 +255,36 @@ static void chain_above(void **state)
 }
 
 /* The same with no row at all. */
+/* One wrong answer moves nothing, nor do several with a right one between, and the lowest of those
+ * that are in a row counts. */
+static void wrong_nonce_at_the_best_block(void **state)
+{
+    (void)state;
+    static const uint64_t answers[][4] = {{12, 8, 0, 0}, {12, 12, 12, 8}, {20, 9, 30, 14}};
+    for (size_t i = 0; i < 3; i++) {
+        struct script *s = script_new(NULL);
+        load(s, NULL, 0, 8);
+        chain_up(s);
+        for (size_t k = 0; k < 4 && answers[i][k]; k++) {
+            while (!count_of(s, MANAGER_FX_ASK_POOL))
+                tick(s);
+            none(s, MANAGER_FX_READY);
+            none(s, MANAGER_FX_STORE_NONCE);
+            probe(s, answers[i][k], 0);
+        }
+        expect(s, MANAGER_FX_READY);
+        assert_int_equal(manager_view_of(s->m).next_nonce, i == 2 ? 9 : 8);
+        script_free(s);
+    }
+}
+
 static void chain_above_empty(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
     load(s, NULL, 0, 8);
     chain_up(s);
-    probe(s, 9, 0);
+    probe_foreign(s, 9);
     expect_alert(s, "account nonce is 9");
     assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 9);
     script_free(s);
@@ -674,6 +703,7 @@ int main(void)
         cmocka_unit_test(useless_bytes),
         cmocka_unit_test(next_from_rows),
         cmocka_unit_test(chain_above),
+        cmocka_unit_test(wrong_nonce_at_the_best_block),
         cmocka_unit_test(chain_above_empty),
         cmocka_unit_test(hole_between),
         cmocka_unit_test(hole_below),

@@ -398,7 +398,7 @@ static void foreign_use_retracted(void **state)
     struct script *s = leading_pooled(5, 1);
     best(s);
     status(s, 5, TX_DROPPED, NULL);
-    probe(s, 8, 0); /* somebody used 6 and 7 in the best block */
+    probe_foreign(s, 8); /* somebody used 6 and 7 in the best block */
     expect_alert(s, "account nonce is 8");
     stored(s, MANAGER_FX_STORE_NONCE);
     outbox(s, 1);

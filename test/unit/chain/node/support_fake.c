@@ -95,7 +95,8 @@ uint64_t fake_add(struct fake *f, json_t *extrinsics, const struct buf *events)
     struct fake_block *b = &f->blocks[height];
     char number[24], state[67], root[HASH_TEXT];
     snprintf(number, sizeof(number), "0x%llx", (unsigned long long)height);
-    snprintf(state, sizeof(state), "0x%064x", height ? ++salt : 0);
+    unsigned own = f->twin ? 0x1000000 + (unsigned)height : ++salt;
+    snprintf(state, sizeof(state), "0x%064x", height ? own : 0);
     root_text(f->roots_v1 ? TRIE_V1 : TRIE_V0, extrinsics, root);
     const struct fake_block *before = height ? &f->blocks[height - 1] : NULL;
     *b = (struct fake_block){.runtime = f->runtime,

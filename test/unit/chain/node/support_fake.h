@@ -40,6 +40,7 @@ struct fake {
     const struct fake_runtime *runtime; /* of blocks that are added */
     bool other_hasher;                  /* the hash is not blake2b-256 of the header */
     const char *version;                /* system_version; NULL: it has no such method */
+    bool twin;                          /* its blocks are like those of another twin */
     bool roots_v1;                      /* of blocks that are added */
     bool no_query_storage;
     uint64_t pruned_below;

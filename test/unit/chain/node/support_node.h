@@ -20,12 +20,12 @@ struct seen_block {
 
 struct node_rig {
     struct loop *loop;
-    struct fake fake[2];
+    struct fake fake[3];
     size_t fakes;
     struct node *node;
     struct node_config config;
-    char urls[2][64];
-    const char *url_list[2];
+    char urls[3][64];
+    const char *url_list[3];
     unsigned ready, down, runtime, best;
     struct err why;
     struct node_info info; /* of the last on_ready or on_runtime */

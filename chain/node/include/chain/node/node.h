@@ -121,6 +121,16 @@ struct node_config {
     /* Should this watched account's nonce and balance be read at the present block? If not they are
      * reported as not known. NULL: always read them. */
     bool (*wants_account)(void *arg, size_t index);
+    /* May something follow from the nonce of this watched account at the block that cannot be taken
+     * back? TX_TWICE: the endpoint is asked once more before the block is reported. TX_DOUBTED: it
+     * is asked again, and another one as well if there is any; a nonce that another endpoint
+     * contradicts is reported as not known. NULL: no nonce is doubted. Must not call the node. */
+    enum tx_doubt (*doubts)(void *arg, const struct node_block *block, size_t index);
+    /* Report a finalized block only when this many endpoints, the one in use included, have its
+     * hash at its height as final, and the same nonces. 0, 1: the one in use suffices. PRE: there
+     * are so many. */
+    unsigned quorum;
+    uint32_t confirm_ms; /* between two questions to an endpoint about a block; default 1000 */
     void *arg;
 };
 

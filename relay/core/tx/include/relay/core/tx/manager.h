@@ -479,6 +479,14 @@ bool manager_needs_blocks(const struct manager *m);
 /* Does an extrinsic that names the account as its signer count only if its signature is right? Not
  * where the hash is on record, nor where its nonce is below all that is open. */
 bool manager_must_verify(const struct manager *m, const uint8_t hash[32], uint64_t nonce);
+/* Would something that only an operator can undo follow from this account nonce at a final block?
+ * Then the adapter asks again before it reports the block. shown: above the nonces that the
+ * account's extrinsics in the block use, where their signatures are right; 0: none is there. */
+enum tx_doubt manager_doubts_nonce(const struct manager *m, uint64_t number, uint64_t nonce,
+                                   uint64_t shown);
+/* Above the nonce that this extrinsic of a block uses for certain; 0: its bytes are unknown and its
+ * signature is not verified. */
+uint64_t manager_shown_nonce(const struct manager *m, const struct tx_included *x);
 void manager_check(
     const struct manager *m); /* INVARIANTs over the whole state, for tests and the simulator */
 
