@@ -1,4 +1,5 @@
 /* The account's settings in the table, and an operator's orders. */
+#include "base/heard.h"
 #include "manager_internal.h"
 
 void manager__account_polled(struct manager *m, const struct manager_account *account,
@@ -46,15 +47,35 @@ void manager__account_loaded(struct manager *m, const struct manager_event *ev)
     }
 }
 
+/* Nothing is signed from the first answer on. It suspends the account, which only an operator ends,
+ * if it still holds when a block above the one at which it was heard is final: until then the node
+ * is asked again with each tick, and may take it back. */
 void manager__version_check(struct manager *m)
 {
-    uint32_t accepted = m->account.transaction_version;
-    if (m->phase < MANAGER_CHAIN_WAIT || !m->chain.transaction_version || PLANTED(VERSION_IGNORED))
+    uint32_t accepted = m->account.transaction_version, now = m->chain.transaction_version;
+    if (m->phase < MANAGER_CHAIN_WAIT || !now || PLANTED(VERSION_IGNORED))
         return;
-    if (accepted && accepted != m->chain.transaction_version)
+    if (!accepted || accepted == now) {
+        m->chain.version_since = UINT64_MAX;
+        return;
+    }
+    if (m->suspension.why == MANAGER_SUSPENSION_TRANSACTION_VERSION)
+        return;
+    if (m->chain.version_since == UINT64_MAX) {
+        m->chain.version_since = m->chain.best;
+        manager__alert(m,
+                       "transaction_version is %u at block %llu and calls were accepted for %u: "
+                       "nothing is signed, and the account is suspended if it still is when a "
+                       "later block is final",
+                       now, (unsigned long long)m->chain.version_since, accepted);
+        manager__fx(m, MANAGER_FX_RECHECK_RUNTIME);
+    }
+    if (!heard_is_near(m->chain.finalized, m->chain.version_since))
+        m->chain.version_since = m->chain.finalized; /* that height was invented */
+    if (m->final.processed > m->chain.version_since)
         manager__suspend(
             m, MANAGER_SUSPENSION_TRANSACTION_VERSION,
             "transaction_version is %u and calls were accepted for %u: they may mean something "
             "else now; nothing is signed until an operator resumes the account",
-            m->chain.transaction_version, accepted);
+            now, accepted);
 }

@@ -20,7 +20,8 @@ static bool may_admit(struct manager *m)
     struct admit_view v = {.leading = m->phase == MANAGER_LEADING,
                            .node_up = m->chain.up,
                            .gate_closed = m->send.gate_shut,
-                           .suspended = m->suspension.why != MANAGER_SUSPENSION_NONE,
+                           .suspended =
+                               m->suspension.why != MANAGER_SUSPENSION_NONE || manager__blocked(m),
                            .suspension_unstored = m->suspension.wanted,
                            .rewinding = m->nonces.rewind,
                            .nonce_unstored = m->nonces.wanted,

@@ -239,6 +239,7 @@ static void regular(struct manager *m, const struct manager_block *block)
         manager__consumed(m, block->account_nonce, block);
     }
     balance(m, block);
+    manager__version_check(m);
     manager__late_resigns(m);
     manager__eras(m);
     manager__presigned_dead(m);

@@ -94,7 +94,9 @@ struct chain_view { /* chain.c: the node, and what it says of the chain */
     uint64_t finalized, best;
     uint64_t best_known; /* the highest block that any node reported */
     uint32_t spec_version, transaction_version;
-    uint32_t runtimes; /* changes of the runtime */
+    uint64_t version_since; /* the best block at which another transaction_version than the
+                               accepted one was heard; UINT64_MAX: none was */
+    uint32_t runtimes;      /* changes of the runtime */
     /* The best block at the last one: a final block far above it is under this runtime. */
     uint64_t runtime_block;
     u128 tip_max;          /* the highest tip that the runtime's type holds; 0: unknown */

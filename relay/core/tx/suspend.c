@@ -23,7 +23,8 @@
 bool manager__blocked(const struct manager *m)
 {
     bool reaped = m->suspension.why == MANAGER_SUSPENSION_REAPED && !PLANTED(REAPED_SENDS);
-    return reaped || m->suspension.why == MANAGER_SUSPENSION_TRANSACTION_VERSION;
+    return reaped || m->chain.version_since != UINT64_MAX ||
+           m->suspension.why == MANAGER_SUSPENSION_TRANSACTION_VERSION;
 }
 
 void manager__suspension_reset(struct manager *m)
@@ -33,6 +34,7 @@ void manager__suspension_reset(struct manager *m)
     m->suspension.not_signed = false;
     m->suspension.text[0] = 0;
     m->life.ordered = m->life.wanted = m->life.known = false;
+    m->chain.version_since = UINT64_MAX;
     m->account = (struct manager_account){.tip_cap = MANAGER_NO_CAP};
 }
 
@@ -162,6 +164,7 @@ void manager__ordered(struct manager *m)
     if (m->suspension.why == MANAGER_SUSPENSION_TRANSACTION_VERSION)
         m->account.transaction_version =
             m->chain.transaction_version; /* this one, and no later one */
+    m->chain.version_since = UINT64_MAX;
     m->suspension.why = MANAGER_SUSPENSION_NONE;
     m->suspension.stored = m->send.no_funds = m->suspension.not_signed = false;
 }

@@ -46,6 +46,14 @@ static void version(struct script *s, uint32_t transaction_version)
                 .chain = {.spec_version = ++s->spec, .transaction_version = transaction_version}});
 }
 
+/* A block above the one at which it was heard becomes final. */
+static void version_final(struct script *s, uint64_t nonce)
+{
+    best(s);
+    while (s->finalized < s->best)
+        finalized(s, nonce, 0, NULL);
+}
+
 /* ---- payment ---- */
 
 #define CANNOT_PAY "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)"
@@ -168,6 +176,9 @@ static void version_stops(void **state)
     refuse_code(s, 6, ERR_NOT_LEADER);
     version(s, 7); /* it was 6 when the two were admitted */
     expect_alert(s, "transaction_version is 7");
+    none(s, MANAGER_FX_RESIGN);
+    none(s, MANAGER_FX_STORE_PAUSE);
+    version_final(s, 5);
     expect_pause(s, MANAGER_SUSPENSION_TRANSACTION_VERSION, "accepted for 6");
     for (unsigned i = 0; i < 5; i++) {
         none(s, MANAGER_FX_RESIGN);
@@ -191,6 +202,7 @@ static void old_look_is_no_order(void **state)
     outbox(s, 1);
     admitted(s);
     version(s, 7);
+    version_final(s, 5);
     stored(s, MANAGER_FX_STORE_PAUSE);
     uint64_t wish = expect(s, MANAGER_FX_POLL_REQUESTS)->number;
     feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
@@ -214,6 +226,7 @@ static void version_is_back(void **state)
     admitted(s);
     accept(s, 5);
     version(s, 7);
+    version_final(s, 5);
     expect_pause(s, MANAGER_SUSPENSION_TRANSACTION_VERSION, "");
     version(s, 6);
     look(s);
@@ -233,9 +246,11 @@ static void order_accepts_one_version(void **state)
     admitted(s);
     accept(s, 5);
     version(s, 7);
+    version_final(s, 5);
     expect_pause(s, MANAGER_SUSPENSION_TRANSACTION_VERSION, "accepted for 6");
     order(s);
     version(s, 8);
+    version_final(s, 5);
     expect_pause(s, MANAGER_SUSPENSION_TRANSACTION_VERSION, "accepted for 7");
     script_free(s);
 }
@@ -248,7 +263,36 @@ static void version_of_an_admission_under_way(void **state)
     struct script *s = leading_looking(5);
     outbox(s, 1);
     version(s, 7);
+    version_final(s, 5);
     expect_pause(s, MANAGER_SUSPENSION_TRANSACTION_VERSION, "accepted for 6");
+    script_free(s);
+}
+
+/* The node takes it back before the block is final: nobody is needed, and nothing was signed. */
+static void version_taken_back(void **state)
+{
+    (void)state;
+    struct script *s = leading_looking(5);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    version(s, 7);
+    expect(s, MANAGER_FX_RECHECK_RUNTIME);
+    best(s);
+    expect(s, MANAGER_FX_RECHECK_RUNTIME); /* with each block */
+    pool_is(s, 0);
+    nonce_is(s, 5);
+    none(s, MANAGER_FX_RESIGN);
+    outbox(s, 1);
+    none(s, MANAGER_FX_ADMIT);
+    finalized(s, 5, 0, NULL);
+    assert_true(s->finalized + 1 < s->best);
+    version(s, 6);
+    expect(s, MANAGER_FX_RESIGN);
+    version_final(s, 5);
+    none(s, MANAGER_FX_STORE_PAUSE);
+    best(s);
+    none(s, MANAGER_FX_RECHECK_RUNTIME);
     script_free(s);
 }
 
@@ -270,6 +314,8 @@ static void version_found_at_the_start(void **state)
     load(s, NULL, 0, 5);
     chain_up(s);
     expect_alert(s, "transaction_version is 6");
+    finals(s, 100, 5);
+    version_final(s, 5);
     assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension,
                      MANAGER_SUSPENSION_TRANSACTION_VERSION);
     script_free(s);
@@ -705,6 +751,7 @@ int main(void)
         cmocka_unit_test(payment_without_rows),
         cmocka_unit_test(version_stops),
         cmocka_unit_test(old_look_is_no_order),
+        cmocka_unit_test(version_taken_back),
         cmocka_unit_test(version_is_back),
         cmocka_unit_test(first_version),
         cmocka_unit_test(version_found_at_the_start),

@@ -162,6 +162,12 @@ static void c2_behind_graver_reasons(void **state)
                                              .transaction_version = 7,
                                              .unsupported = "no such key"}});
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_PAUSE);
+    assert_int_equal(fx->pause.suspension, MANAGER_SUSPENSION_SIGNING);
+    stored(s, MANAGER_FX_STORE_PAUSE);
+    best(s);
+    while (s->finalized < s->best)
+        finalized(s, 5, 0, NULL); /* the version is final */
+    fx = expect(s, MANAGER_FX_STORE_PAUSE);
     assert_int_equal(fx->pause.suspension, MANAGER_SUSPENSION_TRANSACTION_VERSION);
     stored(s, MANAGER_FX_STORE_PAUSE);
     s->account.transaction_version = 7;
