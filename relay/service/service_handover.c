@@ -91,7 +91,7 @@ void service_block(struct service *s, struct account *a, uint64_t number)
     if (s->standalone || !s->config.rotate_blocks || !info)
         return;
     bool over = turn_block(&a->turn, number, info->finalized_number, s->config.rotate_blocks);
-    if (over && !manager_view_of(a->manager).reborn)
+    if (over && !manager_view_of(a->manager).stays)
         election_rotate(s->election, a->index);
 }
 

@@ -154,13 +154,31 @@ static enum tx_doubt first_doubt(const struct manager *m, uint64_t number, uint6
     return nonce > certain ? TX_TWICE : TX_CERTAIN;
 }
 
+/* Some row would end because of this nonce, and no block showed by what (manager__consumed). */
+static bool ends_unseen(const struct manager *m, uint64_t number, uint64_t nonce)
+{
+    const struct row *row;
+    for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at)) && row->nonce < nonce;
+         at = row->nonce + 1) {
+        bool waits =
+            row->was_out && row->out_death != INT64_MAX && number < (uint64_t)row->out_death;
+        if (row->refollowed && !waits)
+            return true;
+    }
+    return false;
+}
+
 enum tx_doubt manager_doubts_nonce(const struct manager *m, uint64_t number, uint64_t nonce,
                                    uint64_t shown)
 {
-    if (m->phase < MANAGER_CHAIN_WAIT || number <= m->final.nonce_block ||
-        number < m->final.regular_from || PLANTED(NONCE_ONCE))
+    bool is_reaped = m->suspension.why == MANAGER_SUSPENSION_REAPED;
+    if (m->phase < MANAGER_CHAIN_WAIT || number < m->final.regular_from || PLANTED(NONCE_ONCE))
         return TX_CERTAIN;
-    bool record = m->suspension.why != MANAGER_SUSPENSION_REAPED && number >= m->life.used_block;
+    if (ends_unseen(m, number, nonce))
+        return TX_DOUBTED;
+    if (number <= m->final.nonce_block) /* it is read once more */
+        return nonce > m->final.nonce && !is_reaped ? TX_DOUBTED : TX_CERTAIN;
+    bool record = !is_reaped && number >= m->life.used_block;
     bool reaped = nonce < m->final.nonce || nonce < shown || (record && nonce < m->life.used_nonce);
     if (reaped)
         return TX_DOUBTED;

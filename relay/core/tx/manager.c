@@ -243,7 +243,7 @@ struct manager_view manager_view_of(const struct manager *m)
         .gap_longest = m->head.gap_longest,
         .wait_blocks = manager__era_wait_left(m),
         .suspension = m->suspension.why,
-        .reborn = m->life.ordered,
+        .stays = m->life.ordered || m->chain.version_since != UINT64_MAX,
     };
 }
 

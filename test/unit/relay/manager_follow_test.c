@@ -420,6 +420,24 @@ static void nonces_in_doubt(void **state)
     assert_int_equal(doubt(s, 6, 0), TX_CERTAIN);
     assert_int_equal(doubt(s, 1000000, 0), TX_DOUBTED);
     assert_int_equal(manager_doubts_nonce(s->m, s->finalized, 0, 0), TX_CERTAIN); /* was read */
+    assert_int_equal(manager_doubts_nonce(s->m, s->finalized, 7, 0), TX_DOUBTED);
+    script_free(s);
+}
+
+/* What would end a transaction by a nonce alone is asked again, also of blocks that are read once
+ * more. */
+static void nonces_in_doubt_that_end(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    uint64_t dead = s->finalized + (uint64_t)s->era;
+    finalized(s, 6, 0, NULL);
+    uint64_t from = expect(s, MANAGER_FX_FOLLOW)->number;
+    assert_int_equal(manager_doubts_nonce(s->m, from, 5, 0), TX_CERTAIN);
+    assert_int_equal(manager_doubts_nonce(s->m, from, 6, 0), TX_CERTAIN); /* it ends nothing yet */
+    assert_int_equal(manager_doubts_nonce(s->m, from, 7, 0), TX_DOUBTED);
+    assert_int_equal(manager_doubts_nonce(s->m, dead - 1, 6, 0), TX_CERTAIN);
+    assert_int_equal(manager_doubts_nonce(s->m, dead, 6, 0), TX_DOUBTED);
     script_free(s);
 }
 
@@ -680,6 +698,7 @@ int main(void)
         cmocka_unit_test(nonce_taken_back),
         cmocka_unit_test(nonce_that_cannot_be),
         cmocka_unit_test(nonces_in_doubt),
+        cmocka_unit_test(nonces_in_doubt_that_end),
         cmocka_unit_test(nonces_in_doubt_after_a_load),
         cmocka_unit_test(first_nonce_that_cannot_be),
         cmocka_unit_test(second_nonce_that_cannot_be),

@@ -287,7 +287,9 @@ static void version_taken_back(void **state)
     none(s, MANAGER_FX_ADMIT);
     finalized(s, 5, 0, NULL);
     assert_true(s->finalized + 1 < s->best);
+    assert_true(manager_view_of(s->m).stays); /* a rotation would begin to wait anew */
     version(s, 6);
+    assert_false(manager_view_of(s->m).stays);
     expect(s, MANAGER_FX_RESIGN);
     version_final(s, 5);
     none(s, MANAGER_FX_STORE_PAUSE);
@@ -595,7 +597,7 @@ static void life_begins_anew(void **state)
             finalized(s, 2, 0, NULL);
             quiet_account(s);
             none(s, MANAGER_FX_STORE_REQUEUE);
-            assert_true(manager_view_of(s->m).reborn); /* another leader would begin to wait anew */
+            assert_true(manager_view_of(s->m).stays); /* another leader would begin to wait anew */
         }
         finalized(s, 2, 0, NULL); /* 160: both eras are over */
         const struct manager_effect *fx =
@@ -613,7 +615,7 @@ static void life_begins_anew(void **state)
         s->account.reborn = false;
         stored(s, MANAGER_FX_STORE_NONCE);
         assert_int_equal(manager_view_of(s->m).next_nonce, 2);
-        assert_false(manager_view_of(s->m).reborn);
+        assert_false(manager_view_of(s->m).stays);
         expect(s, MANAGER_FX_WANT_OUTBOX);
         outbox(s, 1);
         assert_int_equal(expect(s, MANAGER_FX_ADMIT)->sign.rows[0].nonce, 2);

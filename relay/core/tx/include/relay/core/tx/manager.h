@@ -425,7 +425,9 @@ struct manager_view {
     uint32_t gap_longest; /* of this leadership */
     uint64_t wait_blocks; /* that are left of the wait after lost commits; 0: none, or not known */
     enum manager_suspension suspension;
-    bool reborn; /* a new life was ordered and has not begun: that takes an era under one leader */
+    /* Something takes a while under one leader: a new life was ordered and has not begun, or another
+     * transaction_version is waited for to be final. */
+    bool stays;
 };
 struct manager_view manager_view_of(const struct manager *m);
 /* The tables of its phases and of the states of its rows. A move that they do not have is a bug:
