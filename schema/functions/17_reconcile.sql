@@ -149,7 +149,9 @@ $$;
 -- An operator who restored the database from a copy (of the disk, or a dump) says from which block
 -- on the chain may know more; NULL: from the last block that a leader saw. Call it before relays
 -- lead again: otherwise what was sent after the copy was made is sent again from the outbox. Every
--- leader must claim again. Returns the block.
+-- leader must claim again. A block that is named is also the last one before which pending
+-- transactions may have been signed: a node that invented higher ones would be waited for. Returns
+-- the block.
 CREATE OR REPLACE FUNCTION txrelay.account_reconcile(p_account text, p_block bigint DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
@@ -167,6 +169,9 @@ BEGIN
             coalesce(p_block, greatest(t.seen_block, v_seen, t.used_block), 0)),
             lost_since = clock_timestamp(), lost_heard = NULL
         WHERE t.account = v_account RETURNING t.reconcile_from INTO v_from;
+    UPDATE attempts t SET block = v_from FROM pending_transactions p
+        WHERE p.account = v_account AND t.account = v_account AND t.nonce = p.nonce AND t.number <= p.attempt AND t.block > v_from
+        AND p_block IS NOT NULL;
     RETURN v_from;
 END
 $$;

@@ -202,6 +202,14 @@ void mem__nonce(struct mem_session *s, struct store_nonce *r)
 
 /* ---- a database that was restored ---- */
 
+/* No attempt was signed above the block that an operator names. */
+static void lower_blocks(struct mem_nonce *n, int64_t block)
+{
+    for (size_t i = 0; i < n->count; i++)
+        if (n->attempts[i].block > block)
+            n->attempts[i].block = block;
+}
+
 int mem_account_reconcile(struct mem_session *s, const char *account, int64_t block,
                           struct err *err)
 {
@@ -215,6 +223,8 @@ int mem_account_reconcile(struct mem_session *s, const char *account, int64_t bl
         a->reconcile_from = from;
     a->lost_since_us = mem_db_now_us(s->db);
     a->lost_heard = -1;
+    for (size_t i = 0; block >= 0 && i < a->pending_count; i++)
+        lower_blocks(a->pending[i]->at, a->reconcile_from);
     a->lead.timeline = UINT32_MAX; /* no real timeline: the leader has to claim again */
     return 0;
 }

@@ -112,7 +112,7 @@ static void draw_lies(struct world *w)
 
 static void draw_nonces(struct world *w)
 {
-    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 37}, *r = &rng;
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 41}, *r = &rng;
     if (odds(r, 20))
         w->plan.features |= 1u << FEATURE_NONCES;
 }

@@ -171,6 +171,22 @@ class WrongNonce(CaseTest):
         self.heir(world, 'second')()
         self.goes_on(world)
 
+    def test_signed_at_a_block_above_the_chain(self):
+        """A node had invented the final block at which a pending transaction was signed."""
+        world = self.start()
+        world.set(paused=True)
+        pending = world.enqueue('at a false block')
+        world.wait_pool(1)
+        begin = self.heir(world)
+        world.rows('UPDATE txrelay.attempts SET block = 1000000 WHERE nonce = 1 RETURNING 1')
+        world.set(paused=False)
+        begin()
+        world.wait_alert('is behind block 1000000 of a pending row')
+        self.assertEqual(world.pg.value("SELECT txrelay.account_reconcile('alice', 1)"), 1)
+        self.heir(world, 'second')()
+        self.assertEqual(world.wait_end(pending)[0], 'ok')
+        self.goes_on(world, nonce=2)
+
 
 if __name__ == '__main__':
     unittest.main()
