@@ -10,17 +10,28 @@ void heard_base(struct heard *h, uint64_t number)
     h->base = number;
 }
 
-void heard_add(struct heard *h, uint64_t number, uint64_t now_ms)
+static void keep(struct heard *h, uint64_t number, uint64_t now_ms, uint64_t for_ms)
 {
     struct heard_height *slot = heard_is_near(h->base, number) ? &h->near : &h->far;
+    uint64_t until = now_ms + for_ms;
     heard_best(h, now_ms);
-    if (number >= slot->number)
-        *slot = (struct heard_height){number, now_ms};
+    if (number > slot->number || (number == slot->number && until > slot->until_ms))
+        *slot = (struct heard_height){number, until};
+}
+
+void heard_add(struct heard *h, uint64_t number, uint64_t now_ms)
+{
+    keep(h, number, now_ms, HEARD_KEEP_MS);
+}
+
+void heard_told(struct heard *h, uint64_t number, uint64_t now_ms)
+{
+    keep(h, number, now_ms, HEARD_TOLD_MS);
 }
 
 static void drop(const struct heard *h, struct heard_height *x, uint64_t now_ms)
 {
-    if (!heard_is_near(h->base, x->number) && now_ms - x->at_ms >= HEARD_KEEP_MS)
+    if (!heard_is_near(h->base, x->number) && now_ms >= x->until_ms)
         *x = (struct heard_height){0};
 }
 

@@ -252,7 +252,7 @@ static void expected(struct loop_task *task)
 
 void node_expect_height(struct node *n, uint64_t height)
 {
-    if (!heads_raise_best_known(n, height))
+    if (!heads_raise_best_known(n, height, true))
         return;
     loop_task_cancel(&n->expect);
     loop_post(n->loop, &n->expect, expected);
@@ -288,7 +288,7 @@ static void got_best_header(struct node *n, const struct wire_header *h)
         leave_lagging(n);
         return;
     }
-    heads_raise_best_known(n, n->info.best_number);
+    heads_raise_best_known(n, n->info.best_number, false);
     n->step = HS_RUNTIME_WAIT;
     runtime_fetch_start(n, &n->fetch, n->info.best_hash, runtime_fetched);
 }
@@ -339,7 +339,7 @@ static void got_result(struct node *n, const struct rpc_call *call)
         }
         n->info.finalized_number = h.head.number;
         heard_base(&n->heard, h.head.number);
-        heads_raise_best_known(n, n->info.best_number);
+        heads_raise_best_known(n, n->info.best_number, false);
         n->step = HS_NEW_HEADS_WAIT;
         subscribe(n);
         return;

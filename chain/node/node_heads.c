@@ -14,10 +14,13 @@
 
 static void hash_ask(struct head_watch *w);
 
-bool heads_raise_best_known(struct node *n, uint64_t height)
+bool heads_raise_best_known(struct node *n, uint64_t height, bool told)
 {
     uint64_t now = loop_now_ms(n->loop), before = heard_best(&n->heard, now);
-    heard_add(&n->heard, height, now);
+    if (told)
+        heard_told(&n->heard, height, now);
+    else
+        heard_add(&n->heard, height, now);
     n->info.best_known = heard_best(&n->heard, now);
     return n->info.best_known > before;
 }
@@ -36,7 +39,7 @@ void heads_apply(struct head_watch *w, const struct node_head *head)
     }
     n->info.best_number = head->number;
     memcpy(n->info.best_hash, head->hash, 32);
-    heads_raise_best_known(n, head->number);
+    heads_raise_best_known(n, head->number, false);
     if (n->phase == NODE_READY && n->config.on_best)
         n->config.on_best(n->config.arg, head);
 }

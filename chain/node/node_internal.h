@@ -89,7 +89,7 @@ struct head_watch {
 void heads_item(struct rpc_sub *sub, const struct jv *item);
 void heads_apply(struct head_watch *w, const struct node_head *head);
 /* Record that a block of this height exists somewhere. False: a higher one was known already. */
-bool heads_raise_best_known(struct node *n, uint64_t height);
+bool heads_raise_best_known(struct node *n, uint64_t height, bool told);
 void heads_reset(struct node *n); /* connection lost */
 void heads_poll(void *arg);       /* timer */
 void heads_poll_later(struct node *n);

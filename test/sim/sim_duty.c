@@ -11,6 +11,10 @@ enum {
     PATIENCE_BLOCKS = 12
 }; /* of a healed world: for a probe, a signature, a commit, a submission */
 
+/* An invented height is waited for by the relay that heard of it and, as long as that one repeats
+ * it, by those that it told; the row of one that died counts until it expires. */
+#define LIE_WAIT_US ((HEARD_KEEP_MS + HEARD_TOLD_MS + 10000) * MS)
+
 void duty_forget(struct duty *d)
 {
     d->refused_count = 0;
@@ -223,7 +227,7 @@ static bool calm(const struct world *w, int account, uint64_t us)
     bool led = leader && leader->accounts[account].led_since + us < w->now &&
                manager_phase(manager_of(leader, account)) == MANAGER_LEADING;
     if (has(w, FEATURE_LIES))
-        us += 3 * HEARD_KEEP_MS * MS; /* an invented height: its relay, the table, others */
+        us += LIE_WAIT_US;
     return w->now > w->healed_at + us && led && !a->paused && !w->chain.unpaid[account] &&
            w->now > w->account_moved[account] + us;
 }
@@ -265,7 +269,7 @@ static void check_head(struct world *w, int account)
     uint64_t from = later_of(later_of(h->since, w->healed_at), w->account_moved[account]);
     uint64_t blocks = after + w->plan.era * 3 / 2 + 4 * w->plan.finality_lag + PATIENCE_BLOCKS;
     from = later_of(from, leader->accounts[account].led_since);
-    from += has(w, FEATURE_LIES) ? 3 * HEARD_KEEP_MS * MS : 0; /* as in calm */
+    from += has(w, FEATURE_LIES) ? LIE_WAIT_US : 0;
     HOLDS(w, w->now < from + blocks * w->plan.block_us * 5 / 4 + 40 * SECOND || w->db.lossy, "skip",
           "transaction %lld holds up account %d for %llu s, and is to be given up after %u blocks",
           (long long)p->id, account, (unsigned long long)((w->now - from) / SECOND), after);

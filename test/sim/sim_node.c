@@ -59,10 +59,13 @@ struct node *wire_is_on(const struct world *w, const struct event *e)
 /* ---- heads, runtime ---- */
 
 /* True: it became higher. */
-static bool raise_best_known(struct node *n, uint64_t number)
+static bool raise_best_known(struct node *n, uint64_t number, bool told)
 {
     uint64_t now = loop_now_ms(n->loop), before = heard_best(&n->heard, now);
-    heard_add(&n->heard, number, now);
+    if (told)
+        heard_told(&n->heard, number, now);
+    else
+        heard_add(&n->heard, number, now);
     n->info.best_known = heard_best(&n->heard, now);
     return n->info.best_known > before;
 }
@@ -79,7 +82,7 @@ static void best_is(struct node *n, uint32_t block)
 {
     n->info.best_number = height_of(n, block, LIE_BEST);
     hash_of_block(block, n->info.best_hash);
-    raise_best_known(n, n->info.best_number);
+    raise_best_known(n, n->info.best_number, false);
 }
 
 static void final_is(struct node *n, uint32_t block)
@@ -296,7 +299,7 @@ static void leave_lagging(struct world *w, struct event *e)
 
 void node_expect_height(struct node *n, uint64_t number)
 {
-    if (!raise_best_known(n, number))
+    if (!raise_best_known(n, number, true))
         return;
     struct event *e =
         process_later(n->w, n->r->process, 0, "leaves a node that lags", leave_lagging);

@@ -11,12 +11,13 @@
 enum {
     HEARD_JUMP = 64,       /* blocks above the one that was read, up to which a height is kept */
     HEARD_KEEP_MS = 60000, /* after this long without a repetition a claim is dropped */
+    HEARD_TOLD_MS = 10000, /* one that another relay told, which repeats it with each heartbeat */
 };
 
 struct heard {
     uint64_t base; /* the last block that was read; a height that a node proved */
     struct heard_height {
-        uint64_t number, at_ms;
+        uint64_t number, until_ms;
     } near, far;
 };
 
@@ -25,6 +26,8 @@ bool heard_is_near(uint64_t base, uint64_t number);
 /* This block was read. The base may go down: another node may have fewer blocks. */
 void heard_base(struct heard *h, uint64_t number);
 void heard_add(struct heard *h, uint64_t number, uint64_t now_ms);
+/* Another relay says that it has heard of this height. */
+void heard_told(struct heard *h, uint64_t number, uint64_t now_ms);
 /* 0: none. */
 uint64_t heard_best(struct heard *h, uint64_t now_ms);
 

@@ -50,12 +50,29 @@ static void base_moves(void **state)
     assert_int_equal(heard_best(&h, HEARD_KEEP_MS), 0);
 }
 
+/* What another relay tells is repeated with its heartbeats, and does not outlive them for long. */
+static void told(void **state)
+{
+    (void)state;
+    struct heard h = {0};
+    heard_base(&h, 1000);
+    heard_add(&h, 1002, 0);
+    heard_told(&h, 5000, 0);
+    assert_int_equal(heard_best(&h, HEARD_TOLD_MS - 1), 5000);
+    assert_int_equal(heard_best(&h, HEARD_TOLD_MS), 1002);
+    heard_add(&h, 5000, 0); /* the node said it as well */
+    heard_told(&h, 5000, 1);
+    assert_int_equal(heard_best(&h, HEARD_KEEP_MS - 1), 5000);
+    assert_int_equal(heard_best(&h, HEARD_KEEP_MS), 1002);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(near),
         cmocka_unit_test(far),
         cmocka_unit_test(base_moves),
+        cmocka_unit_test(told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,7 +158,8 @@ bool node_metadata_confirmed(struct node *n);
 void node_recheck_runtime(struct node *n);
 /* A block of this height exists elsewhere. If the present endpoint is far below it and there are
  * others, the node moves to the next one, from the loop. If all of them are far below, it stays at
- * the last one. */
+ * the last one. A height far above the last block that was read counts for HEARD_TOLD_MS: who told
+ * of it repeats it. */
 void node_expect_height(struct node *n, uint64_t height);
 /* Add an account whose nonce and free balance are to be read at each reported block; returns its
  * index. */

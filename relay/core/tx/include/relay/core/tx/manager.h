@@ -425,8 +425,8 @@ struct manager_view {
     uint32_t gap_longest; /* of this leadership */
     uint64_t wait_blocks; /* that are left of the wait after lost commits; 0: none, or not known */
     enum manager_suspension suspension;
-    /* Something takes a while under one leader: a new life was ordered and has not begun, or another
-     * transaction_version is waited for to be final. */
+    /* Something takes a while under one leader: a new life was ordered and has not begun, or
+     * another transaction_version is waited for to be final. */
     bool stays;
 };
 struct manager_view manager_view_of(const struct manager *m);
