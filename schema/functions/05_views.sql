@@ -1,13 +1,15 @@
 -- txrelay: the views. They come before the functions that return their rows.
 
 -- What keeps an account from going on, as its leader sees it. Under a later epoch, and once the claim
--- has expired, it means nothing any more.
+-- has expired, it means nothing any more. Of suspensions and of lost commits the account's own row knows
+-- more, and sooner when they are over.
 CREATE OR REPLACE VIEW txrelay.leader_obstacle AS
     SELECT o.account, o.code, o.detail, o.since FROM txrelay.obstacles o
     JOIN txrelay.leadership l ON l.subject = o.account AND l.epoch = o.epoch AND l.holder IS NOT NULL
     LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder
     WHERE coalesce(r.expiry_2, l.expiry_2)
-        > (SELECT greatest(clock_timestamp() + h.clock_offset, h.reached) FROM txrelay.high_water h WHERE h.one); -- steady_clock
+        > (SELECT greatest(clock_timestamp() + h.clock_offset, h.reached) FROM txrelay.high_water h WHERE h.one) -- steady_clock
+        AND o.code NOT IN ('suspended', 'lost_commits');
 
 -- Why the transactions of an account are not done yet; NULL: nothing keeps it from going on. What only
 -- blocked_accounts knows (locks and rows in other hands) is not asked here.

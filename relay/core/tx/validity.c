@@ -71,7 +71,7 @@ bool manager__unborn(const struct manager *m)
 bool manager__stillborn(struct manager *m)
 {
     if (is_unread(m)) {
-        if (m->final.read)
+        if (m->final.read && !heard_is_near(m->final.read, m->chain.finalized))
             manager__alert_once(m, ALERT_FINALITY,
                                 "block %llu is said to be final, and the last one that was read is "
                                 "%llu: nothing is signed before that one",
