@@ -156,6 +156,19 @@ static bool unread(const struct manager *m, struct obstacle *ret)
                  (ull)m->final.unread_to, (ull)row->nonce);
 }
 
+/* It ends when no block can take its bytes any more (manager__consumed). */
+static bool unseen(const struct manager *m, struct obstacle *ret)
+{
+    const struct row *row = line_first(&m->line, SET_LIVE, 0);
+    if (!row || row->end || !row->refollowed || row->nonce >= m->final.nonce ||
+        m->final.processed < m->final.nonce_block)
+        return false;
+    return found(ret, OBSTACLE_UNSEEN,
+                 "nonce %llu is used, and no final block shows by what; its transaction ends when "
+                 "no block can hold it any more%s",
+                 (ull)row->nonce, row->out_death == INT64_MAX ? "" : ", after its era");
+}
+
 static bool signature(const struct manager *m, struct obstacle *ret)
 {
     /* Each tick tries again while there is something to sign. */
@@ -214,7 +227,8 @@ void manager_obstacle(const struct manager *m, uint64_t now, struct obstacle *re
         return;
     }
     if (lost_commits(m, ret) || behind(m, ret) || question(m, ret) || gate(m, ret) ||
-        no_blocks(m, now, ret) || finality(m, now, ret) || unread(m, ret) || signature(m, ret))
+        no_blocks(m, now, ret) || finality(m, now, ret) || unread(m, ret) || unseen(m, ret) ||
+        signature(m, ret))
         return;
     head(m, ret);
 }

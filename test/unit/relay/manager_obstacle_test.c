@@ -216,6 +216,23 @@ static void head_and_gap(void **state)
     script_free(s);
 }
 
+static void unseen(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    finalized(s, 6, 0, NULL);
+    expect(s, MANAGER_FX_FOLLOW);
+    finalized_at(s, 100, 5, 0, NULL);
+    expect_none(s); /* its blocks are read once more */
+    finalized_at(s, 101, 6, 0, NULL);
+    expect_obstacle(s, OBSTACLE_UNSEEN, "nonce 5 is used");
+    for (uint64_t number = 102; number < s->finalized + (uint64_t)s->era; number++)
+        finalized_at(s, number, 6, 0, NULL);
+    expect(s, MANAGER_FX_STORE_FINISH);
+    expect_none(s);
+    script_free(s);
+}
+
 static void lost_commits(void **state)
 {
     (void)state;
@@ -343,6 +360,7 @@ int main(void)
         cmocka_unit_test(finality),
         cmocka_unit_test(unread),
         cmocka_unit_test(head_and_gap),
+        cmocka_unit_test(unseen),
         cmocka_unit_test(lost_commits),
         cmocka_unit_test(each_code_was_made),
         cmocka_unit_test(page),

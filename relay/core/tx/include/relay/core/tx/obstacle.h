@@ -26,6 +26,7 @@ struct manager;
     X(OBSTACLE_NO_BLOCKS, "no_blocks")                                                             \
     X(OBSTACLE_FINALITY, "finality")                                                               \
     X(OBSTACLE_UNREAD, "unread")                                                                   \
+    X(OBSTACLE_UNSEEN, "unseen")                                                                   \
     X(OBSTACLE_SIGNATURE, "signature")                                                             \
     X(OBSTACLE_GAP, "gap")                                                                         \
     X(OBSTACLE_HEAD, "head")
