@@ -79,9 +79,10 @@ int cmd_policy(int argc, char **argv)
         .words_max = COMMAND_WORDS_MAX,
         .missing = "the account is missing",
         .args_doc = "ACCOUNT [KEY=VALUE ...]",
-        .doc = "Show or set how an account's transactions are treated: tip_start, tip_step, "
-               "tip_step_percent, tip_cap, tip_after_blocks, skip_after_blocks, low_balance, "
-               "usurped (fail or requeue), order (any or strict). KEY= removes one."};
+        .doc =
+            "Show or set how an account's transactions are treated: tip_start, tip_step, "
+            "tip_step_percent, tip_cap, tip_after_blocks, skip_after_blocks, low_balance, "
+            "usurped (fail or requeue), order (any or strict), retry_refusals. KEY= removes one."};
     struct policy_args a = {0};
     struct config config;
     int rc = command_start(&command, argc, argv, &a.args, true, &config);

@@ -24,7 +24,7 @@ static u128 amount(const char *text, u128 otherwise)
 
 static struct manager_account account_facts(const struct store_account *f)
 {
-    return (struct manager_account){
+    struct manager_account facts = {
         .paused = f->paused,
         .reborn = f->reborn,
         .transaction_version = f->transaction_version,
@@ -39,6 +39,9 @@ static struct manager_account account_facts(const struct store_account *f)
         .low_balance = amount(f->low_balance, 0),
         .suspension = manager_suspension_of(f->suspension),
     };
+    if (f->retry_refusals)
+        snprintf(facts.retry_refusals, sizeof(facts.retry_refusals), "%s", f->retry_refusals);
+    return facts;
 }
 
 /* ---- load ---- */

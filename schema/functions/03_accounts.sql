@@ -224,7 +224,7 @@ $$;
 CREATE OR REPLACE FUNCTION txrelay.account_facts(a txrelay.accounts)
 RETURNS TABLE (paused boolean, suspension text, reborn boolean, transaction_version bigint, tip_start numeric, tip_step numeric,
     tip_cap numeric, tip_step_percent int, tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean,
-    low_balance numeric)
+    low_balance numeric, retry_refusals text)
 LANGUAGE sql STABLE ROWS 1 AS $$ -- inlined into its callers
     SELECT a.paused, a.suspension, a.reborn, a.transaction_version,
         coalesce((a.policy OPERATOR(pg_catalog.->>) 'tip_start')::numeric, 0),
@@ -234,7 +234,8 @@ LANGUAGE sql STABLE ROWS 1 AS $$ -- inlined into its callers
         coalesce((a.policy OPERATOR(pg_catalog.->>) 'tip_after_blocks')::int, 0),
         coalesce((a.policy OPERATOR(pg_catalog.->>) 'skip_after_blocks')::int, 0),
         coalesce(a.policy OPERATOR(pg_catalog.->>) 'usurped' OPERATOR(pg_catalog.=) 'requeue', false),
-        (a.policy OPERATOR(pg_catalog.->>) 'low_balance')::numeric
+        (a.policy OPERATOR(pg_catalog.->>) 'low_balance')::numeric,
+        a.policy OPERATOR(pg_catalog.->>) 'retry_refusals'
 $$;
 
 -- A fingerprint of the account's facts (63 bits). It differs when they differ.

@@ -28,10 +28,18 @@ BEGIN
                 left(p_value::text, 80)), 'What becomes of a transaction whose nonce somebody else used.');
         END IF;
         RETURN p_value;
+    ELSIF p_key = 'retry_refusals' THEN
+        IF jsonb_typeof(p_value) <> 'string' OR length(v_text) > 120
+           OR v_text !~ '^(ExhaustsResources|Custom(:[0-9]{1,3})?)(,(ExhaustsResources|Custom(:[0-9]{1,3})?))*$' THEN
+            PERFORM bad_argument('account_policy', 'retry_refusals', format('is %s; it must be a list like '
+                '"ExhaustsResources,Custom:6" of at most 120 characters', left(p_value::text, 80)),
+                'A transaction that the chain refuses so is submitted again; Custom alone means every number.');
+        END IF;
+        RETURN p_value;
     ELSIF v_most IS NULL THEN
         PERFORM bad_argument('account_policy', format('"%s"', left(p_key, 80)), 'is not a key of a policy',
             'The keys are tip_start, tip_step, tip_step_percent, tip_cap, tip_after_blocks, skip_after_blocks, low_balance, '
-            'usurped, order, priority_max and outbox_max.');
+            'usurped, order, retry_refusals, priority_max and outbox_max.');
     ELSIF v_number IS NULL OR v_number NOT BETWEEN 0 AND v_most OR v_number <> trunc(v_number)
           OR (jsonb_typeof(p_value) = 'string' AND p_key LIKE '%blocks') OR (jsonb_typeof(p_value) = 'string'
           AND p_key = 'tip_step_percent') THEN
@@ -63,7 +71,8 @@ BEGIN
     SELECT jsonb_object_agg(g.key, CASE WHEN g.value <> 'null' THEN policy_value(g.key, g.value) ELSE g.value END)
         INTO v_given FROM jsonb_each(account_policy.policy) g;
     -- Only a key that exists can be removed.
-    PERFORM policy_value(g.key, CASE g.key WHEN 'usurped' THEN '"fail"' WHEN 'order' THEN '"any"' ELSE '0' END::jsonb)
+    PERFORM policy_value(g.key, CASE g.key WHEN 'usurped' THEN '"fail"' WHEN 'order' THEN '"any"'
+        WHEN 'retry_refusals' THEN '"Custom"' ELSE '0' END::jsonb)
         FROM jsonb_each(account_policy.policy) g WHERE g.value = 'null';
     SELECT t.policy INTO v_policy FROM accounts t WHERE t.account = v_account FOR NO KEY UPDATE;
     v_policy := jsonb_strip_nulls(v_policy || coalesce(v_given, '{}'));

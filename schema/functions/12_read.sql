@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION txrelay.leader_account(p_account int, p_epoch bigint)
 RETURNS TABLE (next_nonce bigint, used_nonce bigint, used_block bigint, seen_block bigint, reconcile_from bigint,
     lost_since_ms bigint, lost_until bigint, era_immortal boolean, paused boolean, suspension text, reborn boolean,
     transaction_version bigint, tip_start numeric, tip_step numeric, tip_cap numeric, tip_step_percent int,
-    tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean, low_balance numeric)
+    tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean, low_balance numeric, retry_refusals text)
 LANGUAGE plpgsql SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE

@@ -43,7 +43,7 @@ CREATE OR REPLACE FUNCTION txrelay.leader_poll_requests(p_account int, p_epoch b
 RETURNS TABLE (nonce bigint, id bigint, outcome text, error text, tip numeric, has_rows boolean, next_ms bigint, mark bigint,
     paused boolean, suspension text, reborn boolean, transaction_version bigint, tip_start numeric, tip_step numeric,
     tip_cap numeric, tip_step_percent int, tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean,
-    low_balance numeric)
+    low_balance numeric, retry_refusals text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE

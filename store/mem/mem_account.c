@@ -217,7 +217,8 @@ void mem__facts(const struct mem_account *a, struct mem_answer *answer, struct s
         .tip_after_blocks = p->tip_after_blocks,
         .skip_after_blocks = p->skip_after_blocks,
         .requeue_usurped = p->requeue_usurped,
-        .low_balance = p->has_low_balance ? mem__put_amount(answer, p->low_balance) : NULL};
+        .low_balance = p->has_low_balance ? mem__put_amount(answer, p->low_balance) : NULL,
+        .retry_refusals = *p->retry_refusals ? p->retry_refusals : NULL};
 }
 
 static uint64_t mix(uint64_t h, uint64_t v)
@@ -241,6 +242,7 @@ int64_t mem__fingerprint(const struct mem_account *a)
                                 a->reborn,
                                 a->transaction_version};
     uint64_t h = hash_bytes(a->suspension, strlen(a->suspension));
+    h = mix(h, hash_bytes(p->retry_refusals, strlen(p->retry_refusals)));
     for (size_t i = 0; i < ARRAY_LEN(amounts); i++)
         h = mix(mix(h, (uint64_t)amounts[i]), (uint64_t)(amounts[i] >> 64));
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++)

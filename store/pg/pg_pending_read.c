@@ -18,6 +18,7 @@ enum facts_column {
     FACTS_SKIP_AFTER_BLOCKS,
     FACTS_REQUEUE_USURPED,
     FACTS_LOW_BALANCE,
+    FACTS_RETRY_REFUSALS,
     FACTS_COUNT,
 };
 
@@ -35,6 +36,7 @@ static void decode_facts(struct pg_row *row, struct store_account *out)
     out->skip_after_blocks = (uint32_t)pg_get_int(row, FACTS_SKIP_AFTER_BLOCKS, 0);
     out->requeue_usurped = pg_get_bool(row, FACTS_REQUEUE_USURPED);
     out->low_balance = pg_get_text(row, FACTS_LOW_BALANCE, NULL);
+    out->retry_refusals = pg_get_text(row, FACTS_RETRY_REFUSALS, NULL);
 }
 
 /* ---- pending rows ---- */

@@ -2,7 +2,7 @@
 -- In nonce order, as leader_snapshot gives them: sorting them once more would copy all of them, so the reader checks it.
 -- The hashes of earlier attempts come as one string of bytes, 32 each.
 SELECT a.paused, a.suspension, a.reborn, a.transaction_version, a.tip_start::text, a.tip_step::text, a.tip_cap::text,
-       a.tip_step_percent, a.tip_after_blocks, a.skip_after_blocks, a.requeue_usurped, a.low_balance::text,
+       a.tip_step_percent, a.tip_after_blocks, a.skip_after_blocks, a.requeue_usurped, a.low_balance::text, a.retry_refusals,
        a.next_nonce, a.used_nonce, a.used_block, a.seen_block, a.reconcile_from, a.lost_since_ms,
        a.lost_until, a.era_immortal,
        p.nonce, p.id, p.state::text, p.hash, p.attempt, p.extrinsic, p.call, p.block_hash, p.block_number,

@@ -53,6 +53,9 @@ class Policy(Case):
                 (json.dumps({'low_balance': U128 + 1}), ('low_balance', str(U128 + 1), str(U128))),
                 (json.dumps({'low_balance': str(U128 + 1)}), ('low_balance', str(U128 + 1), str(U128))),
                 ('{"low_balance": true}', ('low_balance', 'true')), ('{"low_balance": [1]}', ('low_balance', '[1]')),
+                ('{"retry_refusals": "Payment"}', ('retry_refusals', 'Payment', 'Custom:6')),
+                ('{"retry_refusals": "Custom:x"}', ('retry_refusals', 'Custom:x')),
+                ('{"retry_refusals": ["Custom"]}', ('retry_refusals', 'Custom')),
                 ('{"tip_step_percent": 1001}', ('tip_step_percent', '1001', '0 to 1000')),
                 ('{"tip_step_percent": "5"}', ('tip_step_percent', '"5"', '0 to 1000')),
                 ('{"tip_after_blocks": 100001, "tip_cap": 5}', ('tip_after_blocks', '100001', '0 to 100000')),
@@ -87,7 +90,7 @@ class Policy(Case):
         ear, epoch = self.listen('outbox_wake'), self.lead()
         unset = {'paused': False, 'suspension': None, 'reborn': False, 'transaction_version': None, 'tip_start': 0,
                  'tip_step': 0, 'tip_cap': None, 'tip_step_percent': 0, 'tip_after_blocks': 0, 'skip_after_blocks': 0,
-                 'requeue_usurped': False, 'low_balance': None}
+                 'requeue_usurped': False, 'low_balance': None, 'retry_refusals': None}
         nonces = {'next_nonce': None, 'used_nonce': None, 'used_block': None, 'seen_block': None, 'reconcile_from': None,
                   'lost_since_ms': None, 'lost_until': None, 'era_immortal': True}
         self.assertEqual(self.facts(epoch), {**nonces, **unset})
@@ -95,10 +98,10 @@ class Policy(Case):
         self.relay.value("SELECT txrelay.account_policy('alice')")
         self.assertEqual(self.heard(ear), [])
         self.policy(tip_start=1, tip_step='2', tip_cap=U128, tip_step_percent=4, tip_after_blocks=5, skip_after_blocks=6,
-                    usurped='requeue', low_balance=7)
+                    usurped='requeue', low_balance=7, retry_refusals='Custom')
         self.assertEqual(self.heard(ear), [('outbox_wake', str(self.alice))])
         told = {**unset, 'tip_start': 1, 'tip_step': 2, 'tip_cap': U128, 'tip_step_percent': 4, 'tip_after_blocks': 5,
-                'skip_after_blocks': 6, 'requeue_usurped': True, 'low_balance': 7}
+                'skip_after_blocks': 6, 'requeue_usurped': True, 'low_balance': 7, 'retry_refusals': 'Custom'}
         self.assertEqual(self.facts(epoch), {**nonces, **told})
         self.assertEqual({k: v for k, v in self.look(epoch)[0].items() if k in unset}, told)
         self.policy(usurped='fail')

@@ -374,6 +374,23 @@ class Money(CaseTest):
         self.assert_once(world)
         world.wait_suspension(None)
 
+    def refuse_three_times(self, world, verdict):
+        world.script({'match': {'method': 'author_submitAndWatchExtrinsic', 'times': 3}, 'action': verdict})
+
+    def test_r12_what_is_refused_for_now_waits(self):
+        """The policy lists it: the same bytes until the chain takes them. Without the list it ends at the first refusal."""
+        world = self.world()
+        for verdict in ({'verdict': 'ExhaustsResources'}, {'verdict': 'Custom', 'custom': 6}):
+            with self.subTest(verdict):
+                world.policy(retry_refusals='ExhaustsResources,Custom:6')
+                self.refuse_three_times(world, verdict)
+                tx = world.enqueue(f'listed {verdict}')
+                self.assertEqual(world.wait_end(tx)[0], 'ok')
+                self.assertFalse(any(h['filler'] for h in world.history(tx)))
+        world.policy(retry_refusals=None)
+        self.refuse_three_times(world, {'verdict': 'ExhaustsResources'})
+        self.assertEqual(world.wait_end(world.enqueue('not listed'))[0], 'failed')
+
 
 if __name__ == '__main__':
     unittest.main()

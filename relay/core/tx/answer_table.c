@@ -151,6 +151,37 @@ const struct answer *answer_of(int code, int64_t rpc_code, const char *text)
                            : find(ANSWER_OF_RELAY, code, "");
 }
 
+/* The first number of up to six digits in a text; -1: none. */
+static long number_in(const char *text)
+{
+    long number = -1;
+    while (*text && (*text < '0' || *text > '9'))
+        text++;
+    for (unsigned i = 0; i < 6 && *text >= '0' && *text <= '9'; i++)
+        number = (number < 0 ? 0 : number) * 10 + (*text++ - '0');
+    return number;
+}
+
+/* "Custom error: 7", or {"invalid":{"custom":7}} */
+static bool says_custom(const char *text, long number)
+{
+    const char *at = strcasestr(text, "custom");
+    return at && (number < 0 || number_in(at) == number);
+}
+
+bool answer_listed(const char *list, const char *text)
+{
+    for (const char *item = list; *item;) {
+        const char *comma = strchr(item, ','), *colon = strchr(item, ':');
+        bool has_number = colon && (!comma || colon < comma);
+        if (*item == 'E' ? strcasestr(text, "exhaust") != NULL
+                         : says_custom(text, has_number ? number_in(colon) : -1))
+            return true;
+        item = comma ? comma + 1 : "";
+    }
+    return false;
+}
+
 const struct answer *answer_at(size_t i)
 {
     return i < ARRAY_LEN(table) ? &table[i] : NULL;

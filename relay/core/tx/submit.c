@@ -167,6 +167,21 @@ static void invalid(struct manager *m, struct row *row, const char *text)
     manager__resign(m, row, REASON_INVALID);
 }
 
+/* What the account's policy lists is refused for now: the same bytes are submitted again at the
+ * next block, one at a time until one is accepted. Deadlines, cancellations and skip_after_blocks
+ * end the wait. */
+static bool refused_for_now(struct manager *m, struct row *row, const struct answer *a,
+                            const char *text)
+{
+    if (a->first != 1010 || !answer_listed(m->account.retry_refusals, text))
+        return false;
+    manager__alert_once(m, ALERT_BUSY,
+                        "the chain refuses nonce %llu for now, and it is retried: %s",
+                        (unsigned long long)row->nonce, text);
+    again(m, row, true);
+    return true;
+}
+
 /* A runtime that traps on these bytes always does; a node in trouble reports it once. */
 static void trapped(struct manager *m, struct row *row, const char *text)
 {
@@ -214,9 +229,10 @@ static void future(struct manager *m, struct row *row)
     again(m, row, false);
 }
 
-static void refused(struct manager *m, struct row *row, enum refusal why, const char *text)
+static void refused(struct manager *m, struct row *row, const struct answer *a, const char *text)
 {
     PRE(row->state == ROW_SUBMITTED && text);
+    enum refusal why = a->means;
     unsigned long long nonce = row->nonce;
     row->watched = false;
     if (why != REFUSAL_GATE && why != REFUSAL_TRANSPORT && why != REFUSAL_POOLED)
@@ -266,7 +282,8 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
         future(m, row);
         return;
     case REFUSAL_INVALID:
-        invalid(m, row, text);
+        if (!refused_for_now(m, row, a, text))
+            invalid(m, row, text);
         return;
     case REFUSAL_TRAPPED:
         trapped(m, row, text);
@@ -332,7 +349,7 @@ void manager__reply(struct manager *m, const struct manager_event *ev)
     if (a->means == REFUSAL_NONE)
         accepted(m, row);
     else
-        refused(m, row, a->means, text);
+        refused(m, row, a, text);
     if (used_meanwhile(m, row)) {
         line_move(&m->line, row, ROW_IN_BLOCK);
         manager__probe_at_beat(m);

@@ -56,8 +56,9 @@ struct mem_policy {
     u128 tip_start, tip_step, tip_cap, low_balance;
     bool has_tip_cap, has_low_balance;
     uint32_t tip_step_percent, tip_after_blocks, skip_after_blocks;
-    bool requeue_usurped; /* "usurped": "requeue" */
-    bool strict;          /* "order": "strict" */
+    bool requeue_usurped;     /* "usurped": "requeue" */
+    bool strict;              /* "order": "strict" */
+    char retry_refusals[121]; /* "": none */
 };
 
 struct mem_block {

@@ -27,6 +27,9 @@ struct store_account {
     uint32_t skip_after_blocks; /* 0: the head of the line is waited for */
     bool requeue_usurped;
     const char *low_balance; /* NULL: not told */
+    /* "ExhaustsResources,Custom:6": refusals after which the same bytes are submitted again; NULL:
+     * none */
+    const char *retry_refusals;
 };
 
 struct store_snapshot {

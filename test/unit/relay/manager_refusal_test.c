@@ -85,8 +85,101 @@ static void not_the_node(void **state)
     assert_int_equal(answer_of(ERR_RPC, 1010, NULL)->means, REFUSAL_BUSY);
 }
 
+/* ---- refusals that an account's policy calls passing ---- */
+
+#define EXHAUSTS "Invalid Transaction: Transaction would exhaust the block limits"
+#define CUSTOM_6 "Invalid Transaction: Custom error: 6"
+
+static void r12_lists(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *list, *text;
+        bool listed;
+    } cases[] = {
+        {"", EXHAUSTS, false},
+        {"ExhaustsResources", EXHAUSTS, true},
+        {"ExhaustsResources", "{\"invalid\":{\"exhaustsResources\":null}}", true},
+        {"ExhaustsResources", CUSTOM_6, false},
+        {"Custom:6", CUSTOM_6, true},
+        {"Custom:6", "{\"invalid\":{\"custom\":6}}", true},
+        {"Custom:60", CUSTOM_6, false},
+        {"Custom:6", "Invalid Transaction: Custom error: 60", false},
+        {"Custom:6", EXHAUSTS, false},
+        {"Custom", CUSTOM_6, true},
+        {"Custom:5,ExhaustsResources,Custom:6", CUSTOM_6, true},
+        {"Custom:5,ExhaustsResources", EXHAUSTS, true},
+        {"Custom:5,Custom:7", CUSTOM_6, false},
+        {"Custom", "Invalid Transaction: Transaction call is not expected", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        if (answer_listed(cases[i].list, cases[i].text) != cases[i].listed)
+            fail_msg("\"%s\" and \"%s\"", cases[i].list, cases[i].text);
+}
+
+/* Leading with two rows on the wire, under this policy. */
+static struct script *two_sent(const char *list)
+{
+    struct script *s = leading(5);
+    snprintf(s->account.retry_refusals, sizeof(s->account.retry_refusals), "%s", list);
+    s->account.tip_cap = MANAGER_NO_CAP;
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
+    outbox(s, 2);
+    admitted(s);
+    return s;
+}
+
+/* The same bytes at each block, and the rows behind it wait for it. */
+static void r12_refused_for_now(void **state)
+{
+    (void)state;
+    struct script *s = two_sent("ExhaustsResources,Custom:6");
+    refuse(s, 5, 1010, EXHAUSTS);
+    expect_alert(s, "refuses nonce 5 for now");
+    stored(s, MANAGER_FX_STORE_STATES);
+    refuse(s, 6, 1010, CUSTOM_6);
+    stored(s, MANAGER_FX_STORE_STATES);
+    for (unsigned i = 0; i < 20; i++) {
+        none(s, MANAGER_FX_SUBMIT);
+        best(s);
+        expect_submit(s, 5);
+        none(s, MANAGER_FX_SUBMIT);
+        refuse(s, 5, 1010, i % 2 ? EXHAUSTS : CUSTOM_6);
+        none(s, MANAGER_FX_ALERT);
+        none(s, MANAGER_FX_FILL);
+        none(s, MANAGER_FX_RESIGN);
+        stored(s, MANAGER_FX_STORE_STATES);
+    }
+    best(s);
+    accept(s, 5);
+    expect_submit(s, 6);
+    script_free(s);
+}
+
+static void r12_ends_with_its_deadline(void **state)
+{
+    (void)state;
+    struct script *s = two_sent("ExhaustsResources");
+    struct tx_stop stop = {.nonce = 5, .id = 1, .outcome = "expired", .reason = "its deadline"};
+    refuse(s, 5, 1010, EXHAUSTS);
+    stored(s, MANAGER_FX_STORE_STATES);
+    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
+                                   .looked = {.stops = &stop, .count = 1}});
+    const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
+    assert_true(fx->sign.rows[0].filler);
+    assert_string_equal(fx->sign.rows[0].outcome, "expired");
+    script_free(s);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(codes), cmocka_unit_test(not_the_node)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(codes),
+        cmocka_unit_test(not_the_node),
+        cmocka_unit_test(r12_lists),
+        cmocka_unit_test(r12_refused_for_now),
+        cmocka_unit_test(r12_ends_with_its_deadline),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,10 +46,11 @@ static void put_text(struct buf *b, const char *name, const char *text)
 
 static void put_facts(struct buf *b, const struct store_account *f)
 {
-    buf_printf(b, " facts=%d,%s,%d,%u,%s,%s,%s,%u,%u,%u,%d,%s", f->paused, f->suspension, f->reborn,
-               f->transaction_version, f->tip_start, f->tip_step, f->tip_cap ? f->tip_cap : "NULL",
-               f->tip_step_percent, f->tip_after_blocks, f->skip_after_blocks, f->requeue_usurped,
-               f->low_balance ? f->low_balance : "NULL");
+    buf_printf(b, " facts=%d,%s,%d,%u,%s,%s,%s,%u,%u,%u,%d,%s,%s", f->paused, f->suspension,
+               f->reborn, f->transaction_version, f->tip_start, f->tip_step,
+               f->tip_cap ? f->tip_cap : "NULL", f->tip_step_percent, f->tip_after_blocks,
+               f->skip_after_blocks, f->requeue_usurped, f->low_balance ? f->low_balance : "NULL",
+               f->retry_refusals ? f->retry_refusals : "NULL");
 }
 
 static void put_claim(struct buf *b, const struct store_claim *r)

@@ -7,6 +7,7 @@
 #ifndef RELAY_ANSWER_H
 #define RELAY_ANSWER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,6 +49,10 @@ struct answer {
 /* Never NULL: an answer that no other row names is the table's last one of its source. text may be
  * NULL. */
 const struct answer *answer_of(int code, int64_t rpc_code, const char *text);
+
+/* Does a list of an account's policy ("ExhaustsResources,Custom:6") name this refusal? Custom alone
+ * names every number. */
+bool answer_listed(const char *list, const char *text);
 
 /* The table by number; NULL behind the last row. */
 const struct answer *answer_at(size_t i);

@@ -85,7 +85,9 @@ struct manager_account {
     uint32_t tip_after_blocks; /* the first transaction gets a higher tip after this many blocks; 0:
                                   never */
     uint32_t skip_after_blocks; /* and is given up after this many; 0: never */
-    bool requeue_usurped;       /* else a transaction that lost its nonce ends as usurped */
+    /* "ExhaustsResources,Custom:6": what a chain refuses so is submitted again; "": nothing */
+    char retry_refusals[121];
+    bool requeue_usurped; /* else a transaction that lost its nonce ends as usurped */
     bool has_low_balance;
     u128 low_balance; /* alert when the free balance is below it */
 };
