@@ -57,8 +57,8 @@ static char *credentials_of(const char *text, size_t len)
         if (escaped) {
             int high = i + 2 < len ? hex_digit(text[i + 1]) : -1,
                 low = i + 2 < len ? hex_digit(text[i + 2]) : -1;
-            c = (char)(high << 4 | low);
             good = high >= 0 && low >= 0;
+            c = good ? (char)(high << 4 | low) : 0;
             i += 2;
         }
         good = good && (unsigned char)c >= ' ' && c != 0x7f;
