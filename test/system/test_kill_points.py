@@ -27,7 +27,8 @@ def rounds(point):
             proc.wait_for(f'{point} round {number}: the victim to die', lambda: not victim.alive(), 30)
             world.settle()
             heir.stop()
-        return world.check()
+        doubted = [r.name for r in world.relays if 'node.unconfirmed' in r.text()]
+        return {**world.check(), 'doubted': doubted}
 
 
 class KillPoints(unittest.TestCase):
@@ -38,6 +39,7 @@ class KillPoints(unittest.TestCase):
                 print(f'\n  {point}: {ROUNDS} kills, {figures}')
                 self.assertEqual(figures['finalized'], ROUNDS * PER_ROUND, point)
                 self.assertEqual((figures['duplicates'], figures['missing'], figures['gaps']), (0, 0, 0), point)
+                self.assertEqual(figures['doubted'], [], 'an honest node answers once: a takeover waits for no second answer')
 
 
 if __name__ == '__main__':

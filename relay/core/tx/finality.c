@@ -184,6 +184,10 @@ enum tx_doubt manager_doubts_nonce(const struct manager *m, uint64_t number, uin
         return TX_DOUBTED;
     if (!m->final.known)
         return first_doubt(m, number, nonce, shown);
+    /* Of transactions that have ended a successor has no rows, so it does not know by what their
+     * nonces were used; the table says that they are. */
+    if (!is_reaped && nonce <= m->life.used_nonce)
+        return record ? TX_CERTAIN : TX_TWICE;
     return nonce > m->final.nonce && nonce > shown ? TX_DOUBTED : TX_CERTAIN;
 }
 

@@ -5,7 +5,9 @@
 uint64_t manager__nonce_known(const struct manager *m)
 {
     uint64_t known = m->line.rows || m->line.next ? m->line.next + m->admit.ahead : 0;
-    if (m->load.next_nonce > 0 && (uint64_t)m->load.next_nonce > known)
+    /* Nonces that were given back since are nobody's any more. */
+    bool stored = m->phase != MANAGER_LEADING || m->nonces.rewind;
+    if (stored && m->load.next_nonce > 0 && (uint64_t)m->load.next_nonce > known)
         known = (uint64_t)m->load.next_nonce;
     return m->final.nonce > known ? m->final.nonce : known;
 }

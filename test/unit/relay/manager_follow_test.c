@@ -485,6 +485,27 @@ static void nonces_in_doubt_after_a_load(void **state)
     script_free(s);
 }
 
+/* A successor reads blocks whose transactions have ended: the table says that their nonces are
+ * used, and nobody waits for a second answer. */
+static void no_doubt_of_what_is_on_record(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    s->used_nonce = 96;
+    s->used_block = 101;
+    struct tx_pending row = loaded_row(s, 96, "sent");
+    row.submitted_block = 99;
+    load(s, &row, 1, 97);
+    chain_up(s);
+    assert_int_equal(s->follow, 100);
+    finalized_at(s, 100, 80, 0, NULL);
+    assert_int_equal(manager_doubts_nonce(s->m, 101, 96, 0), TX_CERTAIN);
+    assert_int_equal(manager_doubts_nonce(s->m, 100, 81, 0), TX_DOUBTED); /* is read once more */
+    assert_int_equal(manager_doubts_nonce(s->m, 101, 97, 0), TX_DOUBTED);
+    assert_int_equal(manager_doubts_nonce(s->m, 101, 79, 0), TX_DOUBTED);
+    script_free(s);
+}
+
 /* At the first use of an account nothing is known of its nonce but that it is one. */
 static void first_nonce_that_cannot_be(void **state)
 {
@@ -700,6 +721,7 @@ int main(void)
         cmocka_unit_test(nonces_in_doubt),
         cmocka_unit_test(nonces_in_doubt_that_end),
         cmocka_unit_test(nonces_in_doubt_after_a_load),
+        cmocka_unit_test(no_doubt_of_what_is_on_record),
         cmocka_unit_test(first_nonce_that_cannot_be),
         cmocka_unit_test(second_nonce_that_cannot_be),
         cmocka_unit_test(lost_nonce_waits_for_what_is_final),
