@@ -160,9 +160,13 @@ static bool unread(const struct manager *m, struct obstacle *ret)
 static bool unseen(const struct manager *m, struct obstacle *ret)
 {
     const struct row *row = line_first(&m->line, SET_LIVE, 0);
-    if (!row || row->end || !row->refollowed || row->nonce >= m->final.nonce ||
-        m->final.processed < m->final.nonce_block)
+    if (!row || row->end || !row->refollowed || row->nonce >= m->final.nonce)
         return false;
+    if (m->final.processed < m->final.nonce_block)
+        return found(ret, OBSTACLE_UNSEEN,
+                     "nonce %llu is used, and finalized blocks are read once more to see by what: "
+                     "%llu of %llu",
+                     (ull)row->nonce, (ull)m->final.processed, (ull)m->final.nonce_block);
     return found(ret, OBSTACLE_UNSEEN,
                  "nonce %llu is used, and no final block shows by what; its transaction ends when "
                  "no block can hold it any more%s",

@@ -223,7 +223,7 @@ static void unseen(void **state)
     finalized(s, 6, 0, NULL);
     expect(s, MANAGER_FX_FOLLOW);
     finalized_at(s, 100, 5, 0, NULL);
-    expect_none(s); /* its blocks are read once more */
+    expect_obstacle(s, OBSTACLE_UNSEEN, "read once more");
     finalized_at(s, 101, 6, 0, NULL);
     expect_obstacle(s, OBSTACLE_UNSEEN, "nonce 5 is used");
     for (uint64_t number = 102; number < s->finalized + (uint64_t)s->era; number++)
