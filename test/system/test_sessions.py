@@ -78,7 +78,10 @@ class Sessions(unittest.TestCase):
                 t.start()
             for t in threads:
                 t.join()
-            self.assertEqual(failed, [])
+            # With each other serializable transactions may fail, once in hundreds; with relays that were serializable
+            # too, every second one did (R1).
+            self.assertEqual([e for e in failed if 'could not serialize' not in e], [])
+            self.assertLess(len(failed), 2 + len(world.committed) // 50)
             self.assertGreater(len(world.committed), 20)
             tx = int(cli('enqueue', 'alice', '0x' + remark('by command').hex(), '--database', dsn).stdout)
             world.committed[remark('by command')] = tx
