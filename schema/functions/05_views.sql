@@ -37,10 +37,9 @@ CREATE OR REPLACE VIEW txrelay.transactions AS
            NULL::bigint AS block_number, NULL::text AS outcome,
            CASE WHEN o.xmax <> 0 THEN (SELECT h.who FROM txrelay.row_holder(o.xmax) h) END AS error, o.attempts, o.creator, o.key,
            o.created_at, o.created_at AS updated_at, o.tip::numeric AS tip,
-           CASE WHEN o.xmax <> 0 AND (SELECT h.who FROM txrelay.row_holder(o.xmax) h) IS NOT NULL
-                    THEN 'row_held: ' || (SELECT h.who FROM txrelay.row_holder(o.xmax) h)
-                WHEN o.not_before > clock_timestamp() THEN 'not_before: it is not sent before ' || o.not_before
-                ELSE txrelay.account_waits(o.account) END AS waits
+           coalesce(CASE WHEN o.xmax <> 0 THEN 'row_held: ' || (SELECT h.who FROM txrelay.row_holder(o.xmax) h) END,
+               CASE WHEN o.not_before > clock_timestamp() THEN 'not_before: it is not sent before ' || o.not_before
+                   ELSE txrelay.account_waits(o.account) END) AS waits
     FROM txrelay.outbox o JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT s.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'outbox', 'queued', s.nonce, '0x' || encode(s.hash, 'hex'),

@@ -252,6 +252,8 @@ void duty_forget(struct duty *d);
 void duty_event(struct world *w, struct relay *r, int account, const struct manager_event *ev);
 void duty_effect(struct world *w, struct relay *r, int account, const struct manager_effect *fx);
 void duty_waits(struct world *w);
+/* The relay that leads it under the epoch of the table; NULL: none does. */
+const struct relay *leader_of(const struct world *w, int account);
 
 /* sim_silence.c: once a second */
 void silence_look(struct world *w);

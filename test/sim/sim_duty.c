@@ -209,7 +209,7 @@ void duty_effect(struct world *w, struct relay *r, int account, const struct man
 
 /* ---- what was asked for happens in time ---- */
 
-static const struct relay *leader_of(const struct world *w, int account)
+const struct relay *leader_of(const struct world *w, int account)
 {
     for (int i = 0; i < w->plan.relays; i++) {
         const struct relay *r = &w->relays[i];

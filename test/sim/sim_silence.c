@@ -33,18 +33,10 @@ static int64_t first_open(const struct mem_account *a)
     return -1;
 }
 
-static bool led_and_up(const struct world *w, const struct relay *r, int account)
+/* A process that is stopped, or does not reach the database, can say nothing. */
+static bool can_speak(const struct relay *r)
 {
-    return leads(r, account) && epoch_of(r, account) == db_account(w, account)->lead.epoch &&
-           store_is_up(r) && r->process->alive && !r->process->paused;
-}
-
-static const struct relay *leader_of(const struct world *w, int account)
-{
-    for (int i = 0; i < w->plan.relays; i++)
-        if (led_and_up(w, &w->relays[i], account))
-            return &w->relays[i];
-    return NULL;
+    return store_is_up(r) && r->process->alive && !r->process->paused;
 }
 
 void silence_look(struct world *w)
@@ -57,7 +49,7 @@ void silence_look(struct world *w)
                              .id = first_waiting(w, a),
                              .nonce = first_open(a),
                              .since = w->now};
-        bool waits = r && !a->paused && (is.id || is.nonce >= 0) &&
+        bool waits = r && can_speak(r) && !a->paused && (is.id || is.nonce >= 0) &&
                      !obstacle_lasts(&r->service->accounts[account].obstacle);
         if (!waits || s->epoch != is.epoch || s->id != is.id || s->nonce != is.nonce) {
             *s = is;

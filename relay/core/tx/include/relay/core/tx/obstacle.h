@@ -1,5 +1,6 @@
 /* What keeps an account from going on, for operators: one obstacle at a time, the one that the
- * others follow from. docs/obstacles.md explains each; the test relay_obstacle compares the two.
+ * others follow from. docs/obstacles.md explains each; the test relay_manager_obstacle compares the
+ * two.
  *
  * A leader's process finds those of OBSTACLES. The database finds the rest by itself, in the view
  * blocked_accounts: nobody leads the account, it is paused, an application holds a row, ... */
@@ -60,7 +61,7 @@ enum {
 
 struct obstacle_track {
     struct obstacle now;  /* the last one that was seen; it may have ended */
-    uint64_t since;       /* when the account stopped; 0: it goes on */
+    uint64_t since;       /* when it was seen first; 0: the account makes progress */
     uint64_t clear_since; /* nothing has been seen since then; 0: something is */
     uint64_t told_at;     /* 0: not told */
     uint64_t stored_at;   /* of the last write that began; 0: the table has none */
