@@ -23,25 +23,6 @@ enum {
     EXIT_UNKNOWN = 5
 };
 
-/* Each command parses its own arguments (argp) and returns an exit code. */
-int cmd_run(int argc, char **argv);
-int cmd_migrate(int argc, char **argv);
-int cmd_enqueue(int argc, char **argv);
-int cmd_encode(int argc, char **argv);
-int cmd_decode(int argc, char **argv);
-int cmd_status(int argc, char **argv);
-int cmd_tail(int argc, char **argv);
-int cmd_wait(int argc, char **argv);
-int cmd_cancel(int argc, char **argv);
-int cmd_bump(int argc, char **argv);
-int cmd_history(int argc, char **argv);
-int cmd_accounts(int argc, char **argv);
-int cmd_blocked(int argc, char **argv);
-int cmd_policy(int argc, char **argv);
-int cmd_keys(int argc, char **argv);
-int cmd_drain(int argc, char **argv);
-int cmd_check(int argc, char **argv);
-
 int cli_fail(const struct err *err); /* "txrelay: text" on stderr; EXIT_FAILED */
 /* Call before a key is read: keeps secrets out of core files and our memory from other processes of
  * this user. */

@@ -17,24 +17,28 @@ static error_t option(struct arguments *a, int key, char *arg, struct argp_state
     return 0;
 }
 
-int cmd_bump(int argc, char **argv)
+static const struct argp_option options[] = {
+    {"tip", 'T', "PLANCK", 0, "the tip to pay (default: the next step of the account's policy)", 0},
+    {0}};
+
+static int run_bump(int argc, char **argv)
 {
-    static const struct argp_option options[] = {
-        {"tip", 'T', "PLANCK", 0, "the tip to pay (default: the next step of the account's policy)",
-         0},
-        {0}};
-    static const struct command command = {
-        .options = options,
-        .option = option,
-        .complete = command_check_id,
-        COMMAND_ONE_ID,
-        .doc = "Raise a transaction's tip. Prints queued (it has no nonce yet), requested (it is "
-               "re-signed at its nonce) or finished."};
     struct bump b = {0};
     struct config config;
-    int rc = command_start(&command, argc, argv, &b.args, true, &config);
+    int rc = command_start(&command_bump, argc, argv, &b.args, true, &config);
     if (rc)
         return rc;
     struct conn_param params[] = {cli_text(b.args.word[0]), cli_text(b.tip)};
     return cli_run_sql(&config, "bump.sql", 2, params, cli_print_value, NULL);
 }
+
+const struct command command_bump = {
+    .name = "bump",
+    .run = run_bump,
+    .what = "raise a transaction's tip",
+    .options = options,
+    .option = option,
+    .complete = command_check_id,
+    COMMAND_ONE_ID,
+    .doc = "Raise a transaction's tip. Prints queued (it has no nonce yet), requested (it is "
+           "re-signed at its nonce) or finished."};

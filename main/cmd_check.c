@@ -423,15 +423,13 @@ static void check_keys(const struct service_config *c)
     }
 }
 
-int cmd_check(int argc, char **argv)
+static int run_check(int argc, char **argv)
 {
-    static const struct command command = {
-        .doc = "Explain every value of the configuration and try every connection."};
     struct arguments a = {0};
     struct config config;
     struct service_config service;
     struct err err = {0};
-    command_parse(&command, argc, argv, &a);
+    command_parse(&command_check, argc, argv, &a);
     cli_harden();
     if (!a.flags.log_level)
         a.flags.log_level = "error";
@@ -453,3 +451,9 @@ int cmd_check(int argc, char **argv)
     printf("%s\n", bad ? "not ready: fix the lines marked BAD" : "ready");
     return bad ? EXIT_FAILED : EXIT_OK;
 }
+
+const struct command command_check = {
+    .name = "check",
+    .run = run_check,
+    .what = "explain the configuration and try every connection",
+    .doc = "Explain every value of the configuration and try every connection."};

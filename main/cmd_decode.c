@@ -124,21 +124,12 @@ static int use(void *arg, const struct metadata *md)
     return rc;
 }
 
-int cmd_decode(int argc, char **argv)
+static int run_decode(int argc, char **argv)
 {
-    static const struct command command = {
-        .options = options,
-        .option = option,
-        .words_min = 1,
-        .words_max = 1,
-        .missing = "the bytes are missing: 0x and hexadecimal digits, or - for standard input",
-        .args_doc = "0x..|-",
-        .doc = "Show a call or a whole extrinsic as JSON, by the chain's metadata. txrelay encode "
-               "makes the same bytes of a call's JSON."};
     struct args a = {0};
     struct config config;
     struct err err = {0};
-    int rc = command_start(&command, argc, argv, &a.base, false, &config);
+    int rc = command_start(&command_decode, argc, argv, &a.base, false, &config);
     if (rc)
         return rc;
     rc = read_bytes(&a, &err) ? cli_fail(&err)
@@ -147,3 +138,16 @@ int cmd_decode(int argc, char **argv)
     config_done(&config);
     return rc;
 }
+
+const struct command command_decode = {
+    .name = "decode",
+    .run = run_decode,
+    .what = "show a call or an extrinsic as JSON",
+    .options = options,
+    .option = option,
+    .words_min = 1,
+    .words_max = 1,
+    .missing = "the bytes are missing: 0x and hexadecimal digits, or - for standard input",
+    .args_doc = "0x..|-",
+    .doc = "Show a call or a whole extrinsic as JSON, by the chain's metadata. txrelay encode "
+           "makes the same bytes of a call's JSON."};

@@ -34,20 +34,18 @@ static void print_answer(void *arg, const char *line)
     json_decref(reply);
 }
 
-int cmd_drain(int argc, char **argv)
+static const struct argp_option options[] = {
+    {"to", 't', "ADDRESS", 0,
+     "control endpoint of the relay (default: the one in the configuration)", 0},
+    {0}};
+
+static int run_drain(int argc, char **argv)
 {
-    static const struct argp_option options[] = {
-        {"to", 't', "ADDRESS", 0,
-         "control endpoint of the relay (default: the one in the configuration)", 0},
-        {0}};
-    static const struct command command = {.options = options,
-                                           .option = option,
-                                           .doc = "Make a relay hand its accounts over, and end."};
     struct drain a = {0};
     struct config config;
     struct err err = {0};
     bool refused = true;
-    int rc = command_start(&command, argc, argv, &a.args, false, &config);
+    int rc = command_start(&command_drain, argc, argv, &a.args, false, &config);
     if (rc)
         return rc;
     const char *to = a.to ? a.to : config.file->control;
@@ -61,3 +59,10 @@ int cmd_drain(int argc, char **argv)
     config_done(&config);
     return rc;
 }
+
+const struct command command_drain = {.name = "drain",
+                                      .run = run_drain,
+                                      .what = "make a relay hand over its accounts and end",
+                                      .options = options,
+                                      .option = option,
+                                      .doc = "Make a relay hand its accounts over, and end."};

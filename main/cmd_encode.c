@@ -156,25 +156,12 @@ static int use(void *arg, const struct metadata *md)
     return rc;
 }
 
-int cmd_encode(int argc, char **argv)
+static int run_encode(int argc, char **argv)
 {
-    static const struct command command = {
-        .options = options,
-        .option = option,
-        .complete = complete,
-        .words_max = WORDS_MAX,
-        .args_doc = "PALLET CALL [ARGUMENTS]\n--list [PALLET [CALL]]\n'{\"pallet\": .., \"call\": "
-                    ".., \"args\": ..}'",
-        .doc = "Make a call's bytes by the chain's metadata. ARGUMENTS is a JSON object by names "
-               "or array by position; \"-\" reads it from standard input. Accounts are SS58 or 0x "
-               "text, bytes are 0x or text, large numbers are text, enums are \"Variant\" or "
-               "{\"Variant\": fields}, a call in "
-               "a call is "
-               "{\"pallet\", \"call\", \"args\"} or 0x."};
     struct args a = {0};
     struct buf pallet = {0};
     struct err err = {0};
-    command_parse(&command, argc, argv, &a.base);
+    command_parse(&command_encode, argc, argv, &a.base);
     int rc = cli_load(&a.base.flags, a.enqueue != NULL, &a.config);
     if (rc)
         return rc;
@@ -186,3 +173,20 @@ int cmd_encode(int argc, char **argv)
     buf_done(&pallet);
     return rc;
 }
+
+const struct command command_encode = {
+    .name = "encode",
+    .run = run_encode,
+    .what = "make a call's bytes from pallet, call and JSON arguments",
+    .options = options,
+    .option = option,
+    .complete = complete,
+    .words_max = WORDS_MAX,
+    .args_doc = "PALLET CALL [ARGUMENTS]\n--list [PALLET [CALL]]\n'{\"pallet\": .., \"call\": "
+                ".., \"args\": ..}'",
+    .doc = "Make a call's bytes by the chain's metadata. ARGUMENTS is a JSON object by names "
+           "or array by position; \"-\" reads it from standard input. Accounts are SS58 or 0x "
+           "text, bytes are 0x or text, large numbers are text, enums are \"Variant\" or "
+           "{\"Variant\": fields}, a call in "
+           "a call is "
+           "{\"pallet\", \"call\", \"args\"} or 0x."};

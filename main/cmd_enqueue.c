@@ -191,20 +191,11 @@ static int read_call(struct args *a, struct buf *input, struct err *err)
     return 0;
 }
 
-int cmd_enqueue(int argc, char **argv)
+static int run_enqueue(int argc, char **argv)
 {
-    static const struct command command = {
-        .options = options,
-        .option = option,
-        .words_min = 2,
-        .words_max = 2,
-        .missing = "the account and the call are missing",
-        .args_doc = "ACCOUNT CALL",
-        .doc = "Enqueue one call (hexadecimal SCALE bytes) for an "
-               "account; prints its id. '-' reads the call from standard input."};
     struct args a = {0};
     struct config config;
-    command_parse(&command, argc, argv, &a.base);
+    command_parse(&command_enqueue, argc, argv, &a.base);
     a.account = a.base.word[0];
     a.call = a.base.word[1];
     int rc = cli_load(&a.base.flags, !a.to, &config);
@@ -225,3 +216,16 @@ int cmd_enqueue(int argc, char **argv)
     config_done(&config);
     return rc;
 }
+
+const struct command command_enqueue = {
+    .name = "enqueue",
+    .run = run_enqueue,
+    .what = "put a transaction into the outbox (or hand it to a relay: --to)",
+    .options = options,
+    .option = option,
+    .words_min = 2,
+    .words_max = 2,
+    .missing = "the account and the call are missing",
+    .args_doc = "ACCOUNT CALL",
+    .doc = "Enqueue one call (hexadecimal SCALE bytes) for an "
+           "account; prints its id. '-' reads the call from standard input."};

@@ -66,20 +66,25 @@ static void print_history(void *arg, const struct conn_result *r)
     }
 }
 
-int cmd_history(int argc, char **argv)
+static const struct argp_option options[] = {COMMAND_OPTION_JSON, {0}};
+
+static int run_history(int argc, char **argv)
 {
-    static const struct argp_option options[] = {COMMAND_OPTION_JSON, {0}};
-    static const struct command command = {
-        .options = options,
-        .complete = command_check_id,
-        COMMAND_ONE_ID,
-        .doc = "Show every attempt that was signed for a transaction, at every nonce it had, "
-               "oldest first, with each error that nodes and the chain reported."};
     struct arguments a = {0};
     struct config config;
-    int rc = command_start(&command, argc, argv, &a, true, &config);
+    int rc = command_start(&command_history, argc, argv, &a, true, &config);
     if (rc)
         return rc;
     return cli_run_found(&a, &config, "history.sql", print_history,
                          "signed attempt of transaction");
 }
+
+const struct command command_history = {
+    .name = "history",
+    .run = run_history,
+    .what = "every attempt of one transaction, with all errors",
+    .options = options,
+    .complete = command_check_id,
+    COMMAND_ONE_ID,
+    .doc = "Show every attempt that was signed for a transaction, at every nonce it had, "
+           "oldest first, with each error that nodes and the chain reported."};

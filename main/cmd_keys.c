@@ -50,27 +50,18 @@ static int show(const char *path, enum key_scheme scheme, unsigned prefix)
     return EXIT_OK;
 }
 
-int cmd_keys(int argc, char **argv)
+static const struct argp_option options[] = {
+    {"scheme", 's', "NAME", 0, "sr25519 (default), ed25519, ecdsa or ethereum", 0},
+    {"prefix", 'p', "N", 0, "SS58 prefix of the address shown (default 42)", 0},
+    {0}};
+
+static int run_keys(int argc, char **argv)
 {
-    static const struct argp_option options[] = {
-        {"scheme", 's', "NAME", 0, "sr25519 (default), ed25519, ecdsa or ethereum", 0},
-        {"prefix", 'p', "N", 0, "SS58 prefix of the address shown (default 42)", 0},
-        {0}};
-    static const struct command command = {
-        .options = options,
-        .option = option,
-        .words_min = 2,
-        .words_max = 2,
-        .missing = "keys needs a verb and a file",
-        .args_doc = "new|show FILE",
-        .doc = "new: write a fresh random key into FILE (mode 0600, must not exist). show: print "
-               "the public key and the address of the key in FILE. The secret is never printed.",
-        .local = true};
     struct args a = {.scheme = "sr25519", .prefix = "42"};
     struct err err = {0};
     enum key_scheme scheme;
     unsigned prefix;
-    command_parse(&command, argc, argv, &a.base);
+    command_parse(&command_keys, argc, argv, &a.base);
     cli_harden();
     const char *verb = a.base.word[0], *path = a.base.word[1];
     if (!key_scheme_parse(a.scheme, &scheme)) {
@@ -88,3 +79,17 @@ int cmd_keys(int argc, char **argv)
     fprintf(stderr, "txrelay: keys knows 'new' and 'show', not '%s'\n", verb);
     return EXIT_USAGE;
 }
+
+const struct command command_keys = {
+    .name = "keys",
+    .run = run_keys,
+    .what = "create and inspect key files",
+    .options = options,
+    .option = option,
+    .words_min = 2,
+    .words_max = 2,
+    .missing = "keys needs a verb and a file",
+    .args_doc = "new|show FILE",
+    .doc = "new: write a fresh random key into FILE (mode 0600, must not exist). show: print "
+           "the public key and the address of the key in FILE. The secret is never printed.",
+    .local = true};

@@ -23,15 +23,11 @@ static void migrated(struct migrate *m)
     x->ids_behind = m->ids_behind;
 }
 
-int cmd_migrate(int argc, char **argv)
+static int run_migrate(int argc, char **argv)
 {
-    static const struct command command = {
-        .doc = "Install or upgrade the schema, and restore functions, views, triggers and rights "
-               "that were changed by hand. Several at once are safe. A schema that is newer than "
-               "this program, or was installed from another build's migrations, is refused."};
     struct arguments a = {0};
     struct config config;
-    int rc = command_start(&command, argc, argv, &a, true, &config);
+    int rc = command_start(&command_migrate, argc, argv, &a, true, &config);
     if (rc)
         return rc;
     struct migrating x = {0};
@@ -53,3 +49,11 @@ int cmd_migrate(int argc, char **argv)
                (long long)x.ids_behind);
     return EXIT_OK;
 }
+
+const struct command command_migrate = {
+    .name = "migrate",
+    .run = run_migrate,
+    .what = "install or update the database schema",
+    .doc = "Install or upgrade the schema, and restore functions, views, triggers and rights "
+           "that were changed by hand. Several at once are safe. A schema that is newer than "
+           "this program, or was installed from another build's migrations, is refused."};

@@ -69,23 +69,13 @@ static void print_policy(void *arg, const struct conn_result *r)
     json_decref(policy);
 }
 
-int cmd_policy(int argc, char **argv)
+static const struct argp_option options[] = {{"json", 'j', NULL, 0, "one JSON object", 0}, {0}};
+
+static int run_policy(int argc, char **argv)
 {
-    static const struct argp_option options[] = {{"json", 'j', NULL, 0, "one JSON object", 0}, {0}};
-    static const struct command command = {
-        .options = options,
-        .complete = complete,
-        .words_min = 1,
-        .words_max = COMMAND_WORDS_MAX,
-        .missing = "the account is missing",
-        .args_doc = "ACCOUNT [KEY=VALUE ...]",
-        .doc =
-            "Show or set how an account's transactions are treated: tip_start, tip_step, "
-            "tip_step_percent, tip_cap, tip_after_blocks, skip_after_blocks, low_balance, "
-            "usurped (fail or requeue), order (any or strict), retry_refusals. KEY= removes one."};
     struct policy_args a = {0};
     struct config config;
-    int rc = command_start(&command, argc, argv, &a.args, true, &config);
+    int rc = command_start(&command_policy, argc, argv, &a.args, true, &config);
     if (rc == 0) {
         char *text = a.policy ? json_dumps(a.policy, JSON_COMPACT) : NULL;
         struct conn_param params[] = {cli_text(a.args.word[0]), cli_text(text)};
@@ -95,3 +85,17 @@ int cmd_policy(int argc, char **argv)
     json_decref(a.policy);
     return rc;
 }
+
+const struct command command_policy = {
+    .name = "policy",
+    .run = run_policy,
+    .what = "show or set the policy of an account",
+    .options = options,
+    .complete = complete,
+    .words_min = 1,
+    .words_max = COMMAND_WORDS_MAX,
+    .missing = "the account is missing",
+    .args_doc = "ACCOUNT [KEY=VALUE ...]",
+    .doc = "Show or set how an account's transactions are treated: tip_start, tip_step, "
+           "tip_step_percent, tip_cap, tip_after_blocks, skip_after_blocks, low_balance, "
+           "usurped (fail or requeue), order (any or strict), retry_refusals. KEY= removes one."};

@@ -57,17 +57,13 @@ static void warn(void *arg, const char *what, const char *text)
     log_warn("config.warning", "about=%s text=\"%s\"", what, text);
 }
 
-int cmd_run(int argc, char **argv)
+static int run_run(int argc, char **argv)
 {
-    static const struct command command = {
-        .doc =
-            "Run a relay. With a database it leads or follows "
-            "each account; without one it is standalone and takes JSON lines on standard input."};
     struct arguments a = {0};
     struct config config;
     struct service_config service;
     struct err err = {0};
-    command_parse(&command, argc, argv, &a);
+    command_parse(&command_run, argc, argv, &a);
     cli_harden();
     int rc = cli_load(&a.flags, false, &config);
     if (rc)
@@ -98,3 +94,10 @@ int cmd_run(int argc, char **argv)
     config_done(&config);
     return r.exit_code;
 }
+
+const struct command command_run = {
+    .name = "run",
+    .run = run_run,
+    .what = "run a relay",
+    .doc = "Run a relay. With a database it leads or follows "
+           "each account; without one it is standalone and takes JSON lines on standard input."};

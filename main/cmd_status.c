@@ -45,25 +45,18 @@ static void complete(struct arguments *a, struct argp_state *state)
     a->word[0] = s->hash;
 }
 
-int cmd_status(int argc, char **argv)
+static const struct argp_option options[] = {
+    COMMAND_OPTION_JSON,
+    {"account", 'a', "ALIAS", 0, "only this account (lists)", 0},
+    {"hash", 'H', "0xHASH", 0, "the transaction that this extrinsic was signed for", 0},
+    {"limit", 'N', "N", 0, "at most N rows (lists; default 20)", 0},
+    {0}};
+
+static int run_status(int argc, char **argv)
 {
-    static const struct argp_option options[] = {
-        COMMAND_OPTION_JSON,
-        {"account", 'a', "ALIAS", 0, "only this account (lists)", 0},
-        {"hash", 'H', "0xHASH", 0, "the transaction that this extrinsic was signed for", 0},
-        {"limit", 'N', "N", 0, "at most N rows (lists; default 20)", 0},
-        {0}};
-    static const struct command command = {
-        .options = options,
-        .option = option,
-        .complete = complete,
-        .words_max = 1,
-        .args_doc = "[ID]",
-        .doc = "Show where a transaction is, by its id or by the hash of any of its extrinsics, "
-               "or the latest ones."};
     struct status s = {0};
     struct config config;
-    int rc = command_start(&command, argc, argv, &s.args, true, &config);
+    int rc = command_start(&command_status, argc, argv, &s.args, true, &config);
     if (rc)
         return rc;
     if (s.hash)
@@ -75,3 +68,15 @@ int cmd_status(int argc, char **argv)
     struct conn_param params[] = {cli_text(s.account), cli_text(s.limit ? s.limit : "20")};
     return cli_run_sql(&config, "status_list.sql", 2, params, cli_print_rows, &s.args);
 }
+
+const struct command command_status = {
+    .name = "status",
+    .run = run_status,
+    .what = "show one transaction by id or hash, or the latest ones",
+    .options = options,
+    .option = option,
+    .complete = complete,
+    .words_max = 1,
+    .args_doc = "[ID]",
+    .doc = "Show where a transaction is, by its id or by the hash of any of its extrinsics, "
+           "or the latest ones."};

@@ -112,29 +112,21 @@ static void on_signal(void *arg, int signum)
     stop(arg);
 }
 
-int cmd_tail(int argc, char **argv)
+static const struct argp_option options[] = {
+    {"account", 'a', "ACCOUNT", 0, "only this one: alias, 0x id or address", 0},
+    {"id", 'i', "ID", 0, "only this transaction", 0},
+    {"since", 's', "POSITION", 0,
+     "resume after the line with this position; or a time of the database's clock: also what "
+     "finished since then",
+     0},
+    COMMAND_OPTION_JSON,
+    {0}};
+
+static int run_tail(int argc, char **argv)
 {
-    static const struct argp_option options[] = {
-        {"account", 'a', "ACCOUNT", 0, "only this one: alias, 0x id or address", 0},
-        {"id", 'i', "ID", 0, "only this transaction", 0},
-        {"since", 's', "POSITION", 0,
-         "resume after the line with this position; or a time of the database's clock: also what "
-         "finished since then",
-         0},
-        COMMAND_OPTION_JSON,
-        {0}};
-    static const struct command command = {
-        .options = options,
-        .option = option,
-        .doc =
-            "Print statuses as they arrive: first the pending transactions, then every change, "
-            "each at least once and in order per transaction. It reconnects after a lost "
-            "connection and reads what it missed. With --json every line has a position for "
-            "--since; the line \"live\" means that all "
-            "was printed, \"stale\" that the database is unreachable, with the age of the view."};
     struct tail t = {0};
     struct config config;
-    int rc = command_start(&command, argc, argv, &t.args, true, &config);
+    int rc = command_start(&command_tail, argc, argv, &t.args, true, &config);
     if (rc)
         return rc;
     const struct config_database *db = &config.file->database;
@@ -159,3 +151,15 @@ int cmd_tail(int argc, char **argv)
     config_done(&config);
     return t.exit_code;
 }
+
+const struct command command_tail = {
+    .name = "tail",
+    .run = run_tail,
+    .what = "print statuses as they arrive",
+    .options = options,
+    .option = option,
+    .doc = "Print statuses as they arrive: first the pending transactions, then every change, "
+           "each at least once and in order per transaction. It reconnects after a lost "
+           "connection and reads what it missed. With --json every line has a position for "
+           "--since; the line \"live\" means that all "
+           "was printed, \"stale\" that the database is unreachable, with the age of the view."};

@@ -310,28 +310,17 @@ static void run(struct wait *w)
     loop_free(w->loop);
 }
 
-int cmd_wait(int argc, char **argv)
+static const struct argp_option options[] = {
+    {"for", 'f', "WHAT", 0, "finalized (default), in_block or ended", 0},
+    {"timeout", 't', "SECONDS", 0, "give up after this many seconds; default: never", 0},
+    {"json", 'j', NULL, 0, "print the outcome as one JSON line", 0},
+    {0}};
+
+static int run_wait(int argc, char **argv)
 {
-    static const struct argp_option options[] = {
-        {"for", 'f', "WHAT", 0, "finalized (default), in_block or ended", 0},
-        {"timeout", 't', "SECONDS", 0, "give up after this many seconds; default: never", 0},
-        {"json", 'j', NULL, 0, "print the outcome as one JSON line", 0},
-        {0}};
-    static const struct command command = {
-        .options = options,
-        .option = option,
-        .complete = complete,
-        COMMAND_ONE_ID,
-        .doc =
-            "Wait until a transaction is finalized with effect, is in a block (which may be "
-            "withdrawn), or has ended in whatever way. Exit status: 0 it did; 3 not within the "
-            "timeout; 4 it ended otherwise (dispatch_error, cancelled, expired, failed, "
-            "usurped; never for --for ended); 5 its nonce is used and nobody can tell whether it "
-            "took effect (unknown; never for --for ended); 1 the "
-            "database refuses, or there is no such transaction; 2 wrong usage."};
     struct wait w = {0};
     struct config config;
-    int rc = command_start(&command, argc, argv, &w.args, true, &config);
+    int rc = command_start(&command_wait, argc, argv, &w.args, true, &config);
     if (rc)
         return rc;
     const struct config_database *db = &config.file->database;
@@ -342,3 +331,18 @@ int cmd_wait(int argc, char **argv)
     config_done(&config);
     return w.exit_code;
 }
+
+const struct command command_wait = {
+    .name = "wait",
+    .run = run_wait,
+    .what = "wait until a transaction is finalized, in a block, or ended",
+    .options = options,
+    .option = option,
+    .complete = complete,
+    COMMAND_ONE_ID,
+    .doc = "Wait until a transaction is finalized with effect, is in a block (which may be "
+           "withdrawn), or has ended in whatever way. Exit status: 0 it did; 3 not within the "
+           "timeout; 4 it ended otherwise (dispatch_error, cancelled, expired, failed, "
+           "usurped; never for --for ended); 5 its nonce is used and nobody can tell whether it "
+           "took effect (unknown; never for --for ended); 1 the "
+           "database refuses, or there is no such transaction; 2 wrong usage."};

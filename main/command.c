@@ -103,8 +103,28 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+void command_each_option(const struct command *c,
+                         void (*each)(void *arg, const struct argp_option *option), void *arg)
+{
+    for (const struct argp_option *o = c->options; o && o->name; o++)
+        each(arg, o);
+    for (const struct argp_option *o = common_options; !c->local && o->name; o++)
+        each(arg, o);
+}
+
+/* argp knows -? only. */
+static void take_h(int argc, char **argv)
+{
+    static char help[] = "--help";
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (!strcmp(argv[i], "-h"))
+            argv[i] = help;
+}
+
 void command_parse(const struct command *c, int argc, char **argv, struct arguments *a)
 {
+    argp_program_version = "txrelay " TXRELAY_VERSION;
+    take_h(argc, argv);
     PRE(c->words_max <= COMMAND_WORDS_MAX && c->words_min <= c->words_max);
     struct parsing p = {.command = c, .arguments = a};
     struct argp argp = {.options = c->options,

@@ -20,6 +20,8 @@ struct arguments {
 };
 
 struct command {
+    const char *name, *what;           /* one word; what it does, in one line */
+    int (*run)(int argc, char **argv); /* parses its arguments and returns an exit code */
     const struct argp_option *options; /* its own; NULL: none */
     /* Takes one of its own options; ARGP_ERR_UNKNOWN: this is none of them. NULL: there are none
      * but those of COMMAND_OPTION_*, which are taken here. */
@@ -31,6 +33,18 @@ struct command {
     const char *args_doc, *doc;
     bool local; /* reads no configuration: it has its own options alone */
 };
+
+/* All of them, in the order of the help; NULL ends the list (commands.c). The manual pages and the
+ * shells' completions are made from it (describe.c). */
+extern const struct command *const commands[];
+extern const struct command command_run, command_migrate, command_enqueue, command_encode,
+    command_decode, command_status, command_tail, command_wait, command_cancel, command_bump,
+    command_history, command_accounts, command_blocked, command_policy, command_keys, command_drain,
+    command_check;
+
+/* Every option that it takes, but --help and its like: its own, then those of all commands. */
+void command_each_option(const struct command *c,
+                         void (*each)(void *arg, const struct argp_option *option), void *arg);
 
 /* Options of several commands; their values are in struct arguments. */
 #define COMMAND_OPTION_JSON                                                                        \

@@ -4,39 +4,50 @@
 #include <string.h>
 
 #include "cli.h"
-
-static const struct {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *what;
-} commands[] = {
-    {"run", cmd_run, "run a relay"},
-    {"migrate", cmd_migrate, "install or update the database schema"},
-    {"enqueue", cmd_enqueue, "put a transaction into the outbox (or hand it to a relay: --to)"},
-    {"encode", cmd_encode, "make a call's bytes from pallet, call and JSON arguments"},
-    {"decode", cmd_decode, "show a call or an extrinsic as JSON"},
-    {"status", cmd_status, "show one transaction by id or hash, or the latest ones"},
-    {"tail", cmd_tail, "print statuses as they arrive"},
-    {"wait", cmd_wait, "wait until a transaction is finalized, in a block, or ended"},
-    {"cancel", cmd_cancel, "take a transaction back"},
-    {"bump", cmd_bump, "raise a transaction's tip"},
-    {"history", cmd_history, "every attempt of one transaction, with all errors"},
-    {"accounts", cmd_accounts, "accounts, their leaders and epochs"},
-    {"blocked", cmd_blocked, "list blocked accounts, and why"},
-    {"policy", cmd_policy, "show or set the policy of an account"},
-    {"keys", cmd_keys, "create and inspect key files"},
-    {"drain", cmd_drain, "make a relay hand over its accounts and end"},
-    {"check", cmd_check, "explain the configuration and try every connection"},
-};
+#include "command.h"
+#include "schema/schema.h"
 
 static int usage(FILE *out, int code)
 {
     fputs("txrelay: a transactional outbox and pending-transaction relay for Substrate chains\n\n"
-          "usage: txrelay COMMAND [OPTION...]      (txrelay COMMAND --help says more)\n\n",
+          "usage: txrelay COMMAND [OPTION...]\n\n",
           out);
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].what);
+    for (const struct command *const *c = commands; *c; c++)
+        fprintf(out, "  %-9s %s\n", (*c)->name, (*c)->what);
+    fputs(
+        "\ntxrelay COMMAND --help lists the options of a command, man txrelay explains exit codes "
+        "and\nenvironment, txrelay --version prints the version.\n",
+        out);
     return code;
+}
+
+static const struct command *find(const char *name)
+{
+    for (const struct command *const *c = commands; *c; c++)
+        if (!strcmp((*c)->name, name))
+            return *c;
+    return NULL;
+}
+
+static int run(const struct command *c, int argc, char **argv)
+{
+    static char name[64];
+    snprintf(name, sizeof(name), "txrelay %s", c->name);
+    argv[0] = name;
+    return c->run(argc, argv);
+}
+
+static int help(int argc, char **argv)
+{
+    static char option[] = "--help";
+    char *line[] = {argv[0], option, NULL};
+    const struct command *c = argc > 1 ? find(argv[1]) : NULL;
+    if (c)
+        return run(c, 2, line);
+    if (argc < 2)
+        return usage(stdout, EXIT_OK);
+    fprintf(stderr, "txrelay: there is no command '%s'\n\n", argv[1]);
+    return usage(stderr, EXIT_USAGE);
 }
 
 int main(int argc, char **argv)
@@ -44,16 +55,16 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     if (argc < 2)
         return usage(stderr, EXIT_USAGE);
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
-        return usage(stdout, EXIT_OK);
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (strcmp(argv[1], commands[i].name))
-            continue;
-        static char name[64];
-        snprintf(name, sizeof(name), "txrelay %s", commands[i].name);
-        argv[1] = name;
-        return commands[i].run(argc - 1, argv + 1);
+    const char *first = argv[1];
+    if (!strcmp(first, "--help") || !strcmp(first, "-h") || !strcmp(first, "help"))
+        return help(argc - 1, argv + 1);
+    if (!strcmp(first, "--version") || !strcmp(first, "-V")) {
+        printf("txrelay %s, database schema version %zu\n", TXRELAY_VERSION, schema_set()->count);
+        return EXIT_OK;
     }
-    fprintf(stderr, "txrelay: there is no command '%s'\n\n", argv[1]);
+    const struct command *c = find(first);
+    if (c)
+        return run(c, argc - 1, argv + 1);
+    fprintf(stderr, "txrelay: there is no command '%s'\n\n", first);
     return usage(stderr, EXIT_USAGE);
 }
