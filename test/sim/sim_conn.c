@@ -113,11 +113,6 @@ bool conn_is_pooled(const struct conn *c)
     return false;
 }
 
-int conn_backend_pid(const struct conn *c)
-{
-    return c->link->up ? (int)c->link->serial : 0;
-}
-
 /* ---- queries ---- */
 
 static void query_done(struct world *w, struct message *m)

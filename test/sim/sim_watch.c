@@ -3,6 +3,7 @@
  * calls of the two cores to here. */
 #include <stdio.h>
 
+#include "manager_internal.h"
 #include "relay/core/poll/poll.h"
 #include "sim.h"
 #include "sim_relay.h"
@@ -141,6 +142,31 @@ static void before_event(struct world *w, struct relay *r, int account,
     duty_event(w, r, account, ev);
 }
 
+/* A leader that believes its bytes were never sent ends a transaction or gives up a nonce at once.
+ * So it must not believe that of bytes that a pool has had and a block may still hold. */
+static void check_unsent(struct world *w, const struct relay *r, const struct row *row,
+                         const uint8_t hash[32])
+{
+    const struct tx *tx = &w->chain.txs[tx_of_hash(w, hash)];
+    HOLDS(w, !tx->accepted || !includable(w, tx), "I5",
+          "r%d takes nonce %llu of account %d as never sent, and a pool has had its bytes",
+          r->index, (unsigned long long)row->nonce, tx->account);
+}
+
+/* Bytes that are on the wire have no answer yet, and who signed presigned ones may send them. */
+static void check_rows(struct world *w, const struct relay *r, const struct manager *m)
+{
+    for (uint64_t nonce = m->line.low; nonce < m->line.next; nonce++) {
+        const struct row *row = line_at(&m->line, nonce);
+        if (!row || row->was_out || row->presigned || row->state == ROW_SUBMITTED)
+            continue;
+        if (row->bytes)
+            check_unsent(w, r, row, row->hash);
+        for (size_t i = 0; i < row->earlier_count; i++)
+            check_unsent(w, r, row, row->earlier[i]);
+    }
+}
+
 void __wrap_manager_step(struct manager *m, uint64_t now, const struct manager_event *ev,
                          const struct manager_effect **ret_effects, size_t *ret_count)
 {
@@ -160,8 +186,10 @@ void __wrap_manager_step(struct manager *m, uint64_t now, const struct manager_e
             note_effect(w, r, account, fx);
         duty_effect(w, r, account, fx);
     }
-    if (w->events % 16 == 0)
+    if (w->events % 16 == 0) {
+        check_rows(w, r, m);
         manager_check(m);
+    }
 }
 
 /* ---- polls ---- */
