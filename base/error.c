@@ -38,6 +38,12 @@ enum err_class err_class(int code)
     return table[find(code)].class;
 }
 
+bool err_is_refused(int code)
+{
+    enum err_class class = err_class(code);
+    return class == ERR_CLASS_PERMANENT || class == ERR_CLASS_BUG;
+}
+
 int err_set(struct err *e, int code, const char *fmt, ...)
 {
     if (!e)

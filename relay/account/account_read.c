@@ -213,23 +213,19 @@ static bool answered(const struct op *op, enum poll_event_type type)
     return account_poll(op->account, (struct poll_event){.type = type, .question = op->question});
 }
 
-static bool is_refused(const struct err *err)
-{
-    return err_class(err->code) == ERR_CLASS_BUG || err_class(err->code) == ERR_CLASS_PERMANENT;
-}
-
 static void query_failed(struct op *op, const char *query, enum poll_event_type type)
 {
     struct account *a = op->account;
     const struct err *err = &op->u.req.err;
-    if (is_refused(err)) {
+    if (err_is_refused(err->code)) {
         log_error("store.refused", "account=%s query=%s code=%s sqlstate=%s text=\"%s\"", a->alias,
                   query, err_name(err->code), err->sqlstate, err->text);
         snprintf(a->read_error, sizeof(a->read_error), "%s: %.140s", query, err->text);
     }
     account_lost(a, err->code);
-    account_poll(
-        a, (struct poll_event){.type = type, .question = op->question, .refused = is_refused(err)});
+    account_poll(a, (struct poll_event){.type = type,
+                                        .question = op->question,
+                                        .refused = err_is_refused(err->code)});
 }
 
 static void query_worked(struct account *a, const char *query)

@@ -68,8 +68,7 @@ void op_failed(struct op *op)
     int code = op->u.req.err.code;
     if (!op_current(op))
         return;
-    bool refused = err_class(code) == ERR_CLASS_BUG || err_class(code) == ERR_CLASS_PERMANENT;
-    if (refused && !op->not_signed)
+    if (err_is_refused(code) && !op->not_signed)
         log_error("store.refused", "account=%s write=%s code=%s sqlstate=%s text=\"%s\"", a->alias,
                   manager_write_name(op->effect), err_name(code), op->u.req.err.sqlstate,
                   op->u.req.err.text);

@@ -54,8 +54,7 @@ static void stored(struct store_req *req)
     struct writing *w = CONTAINER_OF(req, struct writing, run.req);
     struct service *s = w->service;
     const struct err *err = &req->err;
-    enum err_class class = err_class(err->code);
-    if (err->code && (class == ERR_CLASS_BUG || class == ERR_CLASS_PERMANENT))
+    if (err_is_refused(err->code))
         log_error("store.refused", "write=obstacles code=%s sqlstate=%s text=\"%s\"",
                   err_name(err->code), err->sqlstate, err->text);
     for (size_t i = 0; err->code && i < w->run.count; i++)

@@ -36,8 +36,7 @@ static void batch_free(struct batch *b)
 static void report_failure(const struct batch *b)
 {
     const struct err *err = &b->run.req.err;
-    enum err_class class = err_class(err->code);
-    if (err->code && (class == ERR_CLASS_BUG || class == ERR_CLASS_PERMANENT))
+    if (err_is_refused(err->code))
         log_error("store.refused", "write=sweep code=%s sqlstate=%s text=\"%s\"",
                   err_name(err->code), err->sqlstate, err->text);
 }

@@ -62,6 +62,8 @@ struct err {
 const char *err_name(int code); /* "DB_UNAVAILABLE" */
 const char *err_text(int code); /* general text of the table */
 enum err_class err_class(int code);
+/* The same request always fails: a retry helps nothing. False for 0. */
+bool err_is_refused(int code);
 
 /* Fill *e (may be NULL) and return code, so that `return err_set(e, ERR_X, ...)` works. */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

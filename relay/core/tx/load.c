@@ -82,7 +82,7 @@ void manager__load_failed(struct manager *m, int code)
     m->load.out = false;
     if (m->phase != MANAGER_LOAD_WAIT)
         return;
-    if (err_class(code) == ERR_CLASS_PERMANENT || err_class(code) == ERR_CLASS_BUG)
+    if (err_is_refused(code))
         manager__alert(m, "pending rows could not be read: %s; trying again", err_text(code));
     manager__forget(m);
     m->load.at = m->now + backoff_next(&m->load.backoff, &m->rng);

@@ -113,15 +113,14 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
                              "in a finalized block"); /* what was put off for these rows */
         return;
     }
-    bool permanent = err_class(ev->write_failed.code) == ERR_CLASS_PERMANENT ||
-                     err_class(ev->write_failed.code) == ERR_CLASS_BUG;
-    if (permanent) {
+    bool refused = err_is_refused(ev->write_failed.code);
+    if (refused) {
         manager__alert(m, "a write was refused: %s; reading the table again",
                        err_text(ev->write_failed.code));
         m->load.refused = true;
         m->load.refused_write = ev->write_failed.write;
     }
-    manager__reload(m, !permanent && ev->write_failed.code != ERR_DB_CONFLICT);
+    manager__reload(m, !refused && ev->write_failed.code != ERR_DB_CONFLICT);
 }
 
 /* ---- new attempts ---- */

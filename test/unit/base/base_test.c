@@ -80,6 +80,8 @@ static void errors_have_one_table(void **state)
     assert_int_equal(err_class(ERR_DB_UNKNOWN_OUTCOME), ERR_CLASS_RETRY);
     assert_int_equal(err_class(0), ERR_CLASS_OK);
     assert_int_equal(err_class(-9999), ERR_CLASS_BUG);
+    assert_false(err_is_refused(0) || err_is_refused(ERR_DB_UNKNOWN_OUTCOME));
+    assert_true(err_is_refused(ERR_BUG) && err_is_refused(ERR_DB_DENIED));
     assert_string_equal(err_name(ERR_DB_CONFLICT), "DB_CONFLICT");
 #define X(name, value, class, text) assert_string_equal(err_name(value), #name);
     ERR_TABLE(X)
