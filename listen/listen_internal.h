@@ -98,7 +98,6 @@ void listen__question_failed(struct listen *s, const struct err *err);
 void listen__accounts_read(struct listen *s, int64_t now_us, int64_t kept_us);
 /* A question is answered for which notifications were buffered: hands them to the cursor. */
 void listen__drain_buffered(struct listen *s);
-void listen__sources_read(struct listen *s);
 void listen__arm(struct listen *s); /* sets the timer to the next deadline */
 static inline bool listen__closing(const struct listen *s)
 {

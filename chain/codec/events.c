@@ -91,15 +91,6 @@ static int error_text(const struct metadata *md, uint32_t type, struct scale_in 
     return 0;
 }
 
-int dispatch_error_text(const struct metadata *md, struct scale_in *in, char out[160],
-                        struct err *err)
-{
-    if (md->type_dispatch_error == TYPE_NONE)
-        return err_set(err, ERR_METADATA,
-                       "the metadata has no System.ExtrinsicFailed with a DispatchError");
-    return error_text(md, md->type_dispatch_error, in, out, err);
-}
-
 /* ---- the watched events ---- */
 
 /* The type of the error in a Result whose error is a DispatchError; otherwise TYPE_NONE. */

@@ -40,11 +40,6 @@ static void twox(const void *data, size_t len, uint8_t *out, unsigned words)
     }
 }
 
-void hash_twox_64(const void *data, size_t len, uint8_t out[8])
-{
-    twox(data, len, out, 1);
-}
-
 void hash_twox_128(const void *data, size_t len, uint8_t out[16])
 {
     twox(data, len, out, 2);

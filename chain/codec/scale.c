@@ -42,11 +42,6 @@ uint8_t scale_get_u8(struct scale_in *in)
     return (uint8_t)take_le(in, 1);
 }
 
-uint16_t scale_get_u16(struct scale_in *in)
-{
-    return (uint16_t)take_le(in, 2);
-}
-
 uint32_t scale_get_u32(struct scale_in *in)
 {
     return (uint32_t)take_le(in, 4);

@@ -283,18 +283,6 @@ void rpc__call_adopt(struct rpc *r, struct rpc_call *call, uint64_t id,
     list_append(&r->orphans, &call->node);
 }
 
-void rpc_call_cancel(struct rpc_call *call)
-{
-    bool failing = list_linked(&call->task.node);
-    if (!failing && !list_linked(&call->bucket))
-        return;
-    if (!failing) {
-        call_leave(call->rpc, call);
-        loop_post(call->rpc->loop, &call->task, failed_task);
-    }
-    err_set(&call->err, ERR_CANCELED, "%s", err_text(ERR_CANCELED));
-}
-
 void rpc__call_forget(struct rpc *r, struct rpc_call *call)
 {
     loop_task_cancel(&call->task);

@@ -238,11 +238,6 @@ bool conn_is_pooled(const struct conn *c)
     return c->state == CONN_UP && c->pooled;
 }
 
-int conn_backend_pid(const struct conn *c)
-{
-    return c->state == CONN_UP ? c->backend_pid : 0;
-}
-
 static void free_conn(struct loop_task *task)
 {
     struct conn *c = CONTAINER_OF(task, struct conn, close_task);

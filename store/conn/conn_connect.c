@@ -176,7 +176,6 @@ void conn__session_end(struct conn *c)
     c->pg = NULL;
     c->session++;
     c->pooled = false;
-    c->backend_pid = 0;
     c->bytes_in_flight = 0;
     for (size_t i = 0; i < c->statement_count; i++)
         c->statements[i]->state = STATEMENT_NEW;

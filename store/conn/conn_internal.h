@@ -87,7 +87,6 @@ struct conn {
     size_t step_count;
     size_t steps_left;
     char token[24]; /* what the probes look for */
-    int backend_pid;
 
     struct loop_timer *timer; /* deadline of the state; in UP: of the next answer */
     uint64_t deadline_ms;     /* how long the timer was set for */

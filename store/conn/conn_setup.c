@@ -94,7 +94,6 @@ static void judge_probe(struct conn *c, const struct conn_result *r, struct err 
     bool readonly = *conn_result_get(r, 0, 2, NULL) == 't';
     bool same = !strcmp(conn_result_get(r, 0, 3, NULL), c->token);
     bool by_role = *conn_result_get(r, 0, 4, NULL) == 't';
-    c->backend_pid = pid;
     c->pooled |= pid != told || !same;
     readonly &= c->pooled || !by_role;
     if (c->config.refuse_standby && (standby || readonly))

@@ -89,13 +89,6 @@ struct mem_account *mem__account_of(const struct mem_db *db, const char *name, s
     return count == 1 ? found : NULL;
 }
 
-const struct mem_account *mem_account_find(const struct mem_db *db, const char *name,
-                                           struct err *err)
-{
-    err_clear(err);
-    return mem__account_of(db, name, err);
-}
-
 /* ---- registration ---- */
 
 static bool is_alias(const char *s)

@@ -81,11 +81,6 @@ void mem_session_end(struct mem_session *s)
     free(s);
 }
 
-uint32_t mem_session_pid(const struct mem_session *s)
-{
-    return s->pid;
-}
-
 void *mem_session_owner(const struct mem_session *s)
 {
     return s->owner;

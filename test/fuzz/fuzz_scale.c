@@ -41,7 +41,7 @@ static void read_one(struct scale_in *in, uint8_t op)
         scale_get_u8(in);
         break;
     case 1:
-        scale_get_u16(in);
+        scale_get_len(in);
         break;
     case 2:
         scale_get_u32(in);

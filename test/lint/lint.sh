@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Format, include edges, third-party doors, banned calls, SQL in C, spelling. Prints every finding; exit 1 if any.
+# Format, include edges, third-party doors, banned calls, SQL in C, unused functions, spelling. Prints every finding; exit 1 if any.
 # lint.sh [DIR]: check another tree (the self-test gives it bad ones).
 set -uo pipefail
-cd "${1:-$(dirname "$0")/../..}" || exit 2
+here=$(cd "$(dirname "$0")" && pwd)
+cd "${1:-$here/../..}" || exit 2
 bad=0
 finding() { echo "lint: $*"; bad=1; }
 # What belongs to the tree: git's list, or everything but what builds leave behind where there is no git.
@@ -175,6 +176,9 @@ if [ -f $plants ]; then
   [ "$entries" = "$hooks" ] || finding "$plants: an entry without a hook, twice (<), or a hook without an entry (>): $(
     diff <(echo "$entries") <(echo "$hooks") | grep '^[<>]' | tr '\n' ' ')"
 fi
+
+# What a header of the product declares is called by the product.
+hits=$(echo "$files" | xargs -r python3 -B "$here/unused.py") && [ -z "$hits" ] || finding "a function that nothing calls: $hits"
 
 # Spelling of what people read.
 if [ -z "${1:-}" ] && command -v codespell >/dev/null; then

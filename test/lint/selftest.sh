@@ -12,6 +12,7 @@ fresh() {
   rm -rf "$tmp/t" && mkdir -p "$tmp/t/base/include/base" "$tmp/t/store" "$tmp/t/chain/codec" "$tmp/t/chain/node" "$tmp/t/relay"
   cp "$root/CMakeLists.txt" "$root/.clang-format" "$tmp/t/"
   printf 'int base_nothing(void);\n' >"$tmp/t/base/include/base/x.h"
+  printf '#include "base/x.h"\n\nint base_nothing(void)\n{\n    return 0;\n}\n\nint main(void)\n{\n    return base_nothing();\n}\n' >"$tmp/t/base/x.c"
 }
 expect() { # name, text of the finding
   local out
@@ -91,6 +92,12 @@ if ! out=$(bash "$here/lint.sh" "$tmp/t" 2>&1); then echo "selftest: planted fau
 faults FIRST SECOND THIRD && expect plant 'without a hook.*< THIRD'
 faults FIRST SECOND SECOND && expect plant 'twice.*< SECOND'
 faults FIRST && expect plant 'a hook without an entry.*> SECOND'
+
+# A function that only a test calls, and one that the list keeps although no test calls it.
+fresh && printf 'int base_dead(void);\n' >"$tmp/t/base/include/base/y.h" && mkdir -p "$tmp/t/test" &&
+  printf 'int base_dead(void)\n{\n    return 0;\n}\n' >"$tmp/t/base/a.c" &&
+  printf 'int main(void)\n{\n    return base_dead();\n}\n' >"$tmp/t/test/a.c" && expect unused 'base_dead, which'
+fresh && printf 'int key_verify(void);\n' >"$tmp/t/base/include/base/y.h" && expect kept 'key_verify, which'
 
 # The table of edges at configure time.
 cp -r "$root/cmake" "$root/CMakeLists.txt" "$tmp/t/" && mkdir -p "$tmp/t/chain/codec" && printf 'int codec_x;\n' >"$tmp/t/chain/codec/a.c"

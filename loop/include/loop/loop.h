@@ -66,10 +66,6 @@ struct loop_poll *loop_poll_new(struct loop *l, int fd,
 void loop_poll_set(struct loop_poll *p, int events); /* 0 stops; no system call when unchanged */
 struct loop_poll *loop_poll_close(struct loop_poll *p);
 
-/* Blocking work on the thread pool. `work` runs there and touches only its arg; `done` on the loop.
- * It cannot be withdrawn: the arg must live until done, and loop_free waits for it. */
-void loop_work(struct loop *l, void (*work)(void *arg), void (*done)(void *arg), void *arg);
-
 /* Name resolution off the loop. cb gets up to LOOP_ADDRS_MAX numeric addresses, or an error
  * text. */
 enum { LOOP_ADDRS_MAX = 16, LOOP_ADDR_LEN = 46 };

@@ -7,14 +7,7 @@
 
 const char *row_status_name(uint8_t status)
 {
-    static const char *const names[] = {
-        [TX_FUTURE] = "future",       [TX_READY] = "ready",
-        [TX_BROADCAST] = "broadcast", [TX_IN_BLOCK] = "in_block",
-        [TX_RETRACTED] = "retracted", [TX_FINALITY_TIMEOUT] = "finality_timeout",
-        [TX_FINALIZED] = "finalized", [TX_USURPED] = "usurped",
-        [TX_DROPPED] = "dropped",     [TX_INVALID] = "invalid",
-    };
-    return status < ARRAY_LEN(names) ? names[status] : "signed";
+    return status == STATUS_SIGNED ? "signed" : tx_status_name((enum tx_status)status);
 }
 
 const char *row_reason_text(uint8_t reason)

@@ -89,7 +89,6 @@ bool poll_take(struct poll *p, struct poll_effect *ret)
         *ret = p->effects[p->effects_first++];
         if (obsolete(p, ret))
             continue;
-        p->sent[ret->query][ret->why] += !ret->lost;
         return true;
     }
     return false;
@@ -217,22 +216,10 @@ uint64_t poll_deadline(const struct poll *p)
 
 /* ---- views ---- */
 
-uint64_t poll_sent(const struct poll *p, enum poll_query query, enum poll_reason why)
-{
-    PRE((size_t)query < POLL_QUERIES && (size_t)why < POLL_REASONS);
-    return p->sent[query][why];
-}
-
 enum poll_state poll_outbox_state(const struct poll *p, size_t account)
 {
     PRE(account < p->config.accounts);
     return p->accounts[account].outbox.state;
-}
-
-enum poll_state poll_requests_state(const struct poll *p, size_t account)
-{
-    PRE(account < p->config.accounts);
-    return p->accounts[account].requests.state;
 }
 
 bool poll_covered(const struct poll *p, size_t account, uint64_t now)

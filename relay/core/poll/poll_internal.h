@@ -72,7 +72,6 @@ struct poll {
     size_t *heap;
     struct poll_effect *effects; /* a queue: from effects_first on */
     size_t effects_first, effects_end, effects_room;
-    uint64_t sent[POLL_QUERIES][POLL_REASONS];
     uint64_t moved;
 };
 

@@ -85,11 +85,6 @@ void poll_moves_missing(uint64_t moved, struct buf *out)
     sm_missing(&requests, moved >> REQUESTS_BIT, out);
 }
 
-const char *poll_state_name(enum poll_state state)
-{
-    return sm_name(&requests, state);
-}
-
 void poll_outbox_dump(struct buf *out)
 {
     sm_dump(&outbox, out);

@@ -50,8 +50,7 @@ void conn_open(struct conn *c);
 void conn_close(struct conn *c, void (*cb)(void *arg),
                 void *arg); /* queries end with ERR_CANCELED; frees c */
 bool conn_is_up(const struct conn *c);
-bool conn_is_pooled(const struct conn *c);  /* up, behind a pooler: nothing of the session lasts */
-int conn_backend_pid(const struct conn *c); /* 0 when not up */
+bool conn_is_pooled(const struct conn *c); /* up, behind a pooler: nothing of the session lasts */
 void conn_reconnect(struct conn *c,
                     const struct err *why); /* drop the session now, e.g. a probe failed */
 

@@ -77,7 +77,6 @@ int64_t mem_db_now_us(const struct mem_db *db);
 struct mem_session *mem_session_new(struct mem_db *db, void *owner, bool use_lock);
 void mem_session_end(
     struct mem_session *s); /* its locks are free, its open transaction is rolled back */
-uint32_t mem_session_pid(const struct mem_session *s); /* never given twice */
 void *mem_session_owner(const struct mem_session *s);
 void mem_session_listen(struct mem_session *s, unsigned channels); /* bits of enum mem_channel */
 /* A statement of it begins: leader_evict asks how long a session has done the same. */
@@ -174,9 +173,7 @@ size_t mem_find_finished(const struct mem_db *db, size_t count, const int64_t *i
 
 size_t mem_account_count(const struct mem_db *db);
 const struct mem_account *mem_account_at(const struct mem_db *db,
-                                         int32_t number); /* from 1; NULL: none */
-const struct mem_account *mem_account_find(const struct mem_db *db, const char *name,
-                                           struct err *err);
+                                         int32_t number);              /* from 1; NULL: none */
 const struct mem_row *mem_row_of(const struct mem_db *db, int64_t id); /* not ended; NULL: none */
 const struct mem_finished *mem_finished_of(const struct mem_db *db,
                                            int64_t id); /* its end; NULL: none */

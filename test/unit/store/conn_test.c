@@ -47,6 +47,15 @@ static void open_plain(struct ctx *x)
     open_with(x, &config);
 }
 
+/* The session that answers now. */
+static int backend_pid(struct ctx *x)
+{
+    struct fx_query q = {0};
+    fx_query(x->f.c, &q, NULL, "SELECT pg_backend_pid()");
+    WAIT_FOR(x->l, q.done);
+    return (int)strtol(q.text, NULL, 10);
+}
+
 static void done(struct ctx *x)
 {
     fx_conn_close(x->l, &x->f);
@@ -270,7 +279,7 @@ static void test_terminated(void **state)
     struct fx_query prepared = {0}, sleeping = {0}, behind[5] = {0}, later = {0};
     fx_query(x.f.c, &prepared, "one", "SELECT 1");
     WAIT_FOR(x.l, prepared.done);
-    int pid = conn_backend_pid(x.f.c);
+    int pid = backend_pid(&x);
     fx_query(x.f.c, &sleeping, NULL, "SELECT pg_sleep(600)");
     for (int i = 0; i < 5; i++)
         fx_query(x.f.c, &behind[i], "one", "SELECT 1");
@@ -296,7 +305,7 @@ static void test_terminated(void **state)
     WAIT_FOR(x.l, later.done);
     assert_int_equal(later.q.err.code, ERR_DB_UNAVAILABLE);
     WAIT_FOR(x.l, x.f.ups == 2);
-    assert_int_not_equal(conn_backend_pid(x.f.c), pid);
+    assert_int_not_equal(backend_pid(&x), pid);
     fx_query(x.f.c, &later, "one", "SELECT 1");
     WAIT_FOR(x.l, later.done);
     assert_string_equal(later.text, "1");
@@ -365,7 +374,7 @@ static void test_terminated_idle(void **state)
     struct ctx x;
     open_plain(&x);
     char sql[100];
-    snprintf(sql, sizeof(sql), "SELECT pg_terminate_backend(%d)", conn_backend_pid(x.f.c));
+    snprintf(sql, sizeof(sql), "SELECT pg_terminate_backend(%d)", backend_pid(&x));
     free(fx_pg_sql(&pg, sql));
     WAIT_FOR(x.l, x.f.downs == 1);
     assert_string_equal(x.f.down_err.sqlstate, "57P01");
@@ -389,7 +398,7 @@ static void test_unsent(void **state)
     for (int i = 0; i < N; i++)
         fx_query_params(x.f.c, &q[i], NULL, "SELECT length($1::text)", 1, &param);
     char sql[100];
-    snprintf(sql, sizeof(sql), "SELECT pg_terminate_backend(%d)", conn_backend_pid(x.f.c));
+    snprintf(sql, sizeof(sql), "SELECT pg_terminate_backend(%d)", backend_pid(&x));
     free(fx_pg_sql(&pg, sql));
     WAIT_FOR(x.l, x.f.downs == 1);
     assert_int_equal(q[0].q.err.code, ERR_DB_UNKNOWN_OUTCOME);

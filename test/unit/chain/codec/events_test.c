@@ -228,7 +228,6 @@ static void assert_error(const struct metadata *md, const void *error, size_t le
     struct buf bytes = {0};
     struct dispatch_result result;
     struct err err = {0};
-    char text[160];
     begin(&w, 0, "System", "ExtrinsicFailed");
     buf_put(&w.body, error, len);
     put_dispatch_info(&w);
@@ -239,10 +238,6 @@ static void assert_error(const struct metadata *md, const void *error, size_t le
     assert_false(result.inner);
     assert_string_equal(result.error, want);
 
-    struct scale_in in = scale_in_of(error, len);
-    assert_int_equal(dispatch_error_text(md, &in, text, &err), 0);
-    assert_string_equal(text, want);
-    assert_int_equal(scale_left(&in), 0);
     buf_done(&bytes);
 }
 

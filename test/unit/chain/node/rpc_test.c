@@ -262,28 +262,6 @@ static void test_gate(void **state)
 
 /* ---- cancel and close ---- */
 
-static void test_cancel(void **state)
-{
-    (void)state;
-    struct rig rig;
-    struct ask idle = {0}, a = {0}, b = {0};
-    rpc_rig_start(&rig);
-    rpc_call_cancel(&idle.call);
-    ask(&rig, &a, "echo", "[]", 0);
-    rpc_call_cancel(&a.call);
-    rpc_call_cancel(&a.call);
-    assert_false(a.done);
-    await(&rig, &a);
-    assert_int_equal(a.call.err.code, ERR_CANCELED);
-    ask(&rig, &b, "echo", "[1]", 0);
-    await(&rig, &b);
-    assert_int_equal(rig.seen, 1); /* the canceled one was never sent */
-    assert_int_equal(idle.times, 0);
-    ask_done(&a);
-    ask_done(&b);
-    rpc_rig_done(&rig);
-}
-
 static void test_close_cancels(void **state)
 {
     (void)state;
@@ -426,7 +404,6 @@ int main(void)
         cmocka_unit_test(test_mute_line_is_replaced),
         cmocka_unit_test(test_not_connected),
         cmocka_unit_test(test_gate),
-        cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_close_cancels),
         cmocka_unit_test(test_close_within_a_callback),
         cmocka_unit_test(test_close_in_every_phase),

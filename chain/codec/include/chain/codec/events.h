@@ -12,9 +12,4 @@
 int events_decode(const struct metadata *md, const uint8_t *bytes, size_t len,
                   struct dispatch_result *results, size_t count, struct err *err);
 
-/* Name a SCALE DispatchError (from system_dryRun, or a field of ExtrinsicFailed), moving `in` past
- * it. */
-int dispatch_error_text(const struct metadata *md, struct scale_in *in, char out[160],
-                        struct err *err);
-
 #endif

@@ -10,7 +10,6 @@ enum { HASH_LEN = 32 };
 void hash_blake2b_256(const void *data, size_t len, uint8_t out[32]);
 void hash_blake2b_128(const void *data, size_t len, uint8_t out[16]);
 void hash_blake2b_512(const void *data, size_t len, uint8_t out[64]);
-void hash_twox_64(const void *data, size_t len, uint8_t out[8]);
 void hash_twox_128(const void *data, size_t len, uint8_t out[16]);
 void hash_keccak_256(const void *data, size_t len, uint8_t out[32]);
 void hash_sha256(const void *data, size_t len, uint8_t out[32]);

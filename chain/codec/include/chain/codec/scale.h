@@ -29,7 +29,6 @@ static inline size_t scale_left(const struct scale_in *in)
 }
 
 uint8_t scale_get_u8(struct scale_in *in);
-uint16_t scale_get_u16(struct scale_in *in);
 uint32_t scale_get_u32(struct scale_in *in);
 uint64_t scale_get_u64(struct scale_in *in);
 u128 scale_get_u128(struct scale_in *in);

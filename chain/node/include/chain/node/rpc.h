@@ -107,7 +107,6 @@ struct rpc_call {
 void rpc_call_start(struct rpc *r, struct rpc_call *call, const char *method, const char *params,
                     uint32_t timeout_ms, bool (*before_write)(void *arg), void *before_arg,
                     void (*cb)(struct rpc_call *call));
-void rpc_call_cancel(struct rpc_call *call); /* cb fires with ERR_CANCELED. Idle: nothing happens */
 
 /* A subscription. The answer to its call is its id; after that, notifications go to on_item until
  * rpc_unsubscribe or until on_end: the connection was lost, or the node ended the subscription. */

@@ -186,16 +186,13 @@ bool poll_take(struct poll *p, struct poll_effect *ret);
 uint64_t poll_deadline(const struct poll *p); /* when a TICK is wanted; UINT64_MAX: never */
 
 /* For status, metrics and tests. */
-uint64_t poll_sent(const struct poll *p, enum poll_query query, enum poll_reason why);
 const char *poll_query_name(enum poll_query query);
 const char *poll_reason_name(enum poll_reason why);
 enum poll_state poll_outbox_state(const struct poll *p, size_t account);
-enum poll_state poll_requests_state(const struct poll *p, size_t account);
 bool poll_covered(const struct poll *p, size_t account, uint64_t now);
 void poll_check(const struct poll *p); /* INVARIANTs over the whole state */
 
 /* poll_table.c */
-const char *poll_state_name(enum poll_state state);
 void poll_outbox_dump(struct buf *out); /* the tables as mermaid diagrams */
 void poll_requests_dump(struct buf *out);
 uint64_t poll_moved(const struct poll *p); /* one bit for each edge that was taken */

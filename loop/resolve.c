@@ -1,4 +1,4 @@
-/* The thread pool: blocking work and name resolution. */
+/* Name resolution, on the thread pool. */
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,39 +6,6 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "internal.h"
-
-struct work {
-    uv_work_t uv;
-    struct loop *loop;
-    void (*work)(void *arg);
-    void (*done)(void *arg);
-    void *arg;
-};
-
-static void work_run(uv_work_t *req)
-{
-    struct work *w = CONTAINER_OF(req, struct work, uv);
-    w->work(w->arg);
-}
-
-static void work_done(uv_work_t *req, int status)
-{
-    (void)status; /* never canceled */
-    struct work *w = CONTAINER_OF(req, struct work, uv);
-    void (*done)(void *arg) = w->done;
-    void *arg = w->arg;
-    w->loop->works--;
-    free(w);
-    done(arg);
-}
-
-void loop_work(struct loop *l, void (*work)(void *arg), void (*done)(void *arg), void *arg)
-{
-    struct work *w = xcalloc(1, sizeof(*w));
-    *w = (struct work){.loop = l, .work = work, .done = done, .arg = arg};
-    l->works++;
-    INVARIANT(uv_queue_work(&l->uv, &w->uv, work_run, work_done) == 0);
-}
 
 struct resolving {
     uv_getaddrinfo_t uv;
