@@ -70,7 +70,7 @@ static void rpc_closed(void *arg)
 static void close_rpcs(struct node *n)
 {
     n->phase = NODE_CLOSING;
-    n->open_rpcs += confirm_close(n, rpc_closed);
+    n->open_rpcs += peers_close(n, rpc_closed);
     for (size_t i = 0; i < n->endpoint_count; i++)
         rpc_close(n->endpoints[i].rpc, rpc_closed, n);
 }
@@ -130,6 +130,7 @@ void node_close(struct node *n, void (*cb)(void *arg), void *arg)
     loop_timer_stop(n->retry);
     loop_timer_stop(n->poll);
     confirm_stop(n);
+    second_stop(n);
     loop_task_cancel(&n->expect);
     close_rpcs(n);
 }

@@ -60,8 +60,10 @@ void blocks_done(struct node *n)
 {
     for (size_t i = 0; i < NODE_PIPELINE; i++)
         slot_clear(&n->slots[i]);
-    for (size_t i = 0; i < n->account_count; i++)
+    for (size_t i = 0; i < n->account_count; i++) {
         free(n->accounts[i].key);
+        free(n->accounts[i].contradicted);
+    }
     free(n->accounts);
 }
 
@@ -252,6 +254,8 @@ static void got_events(struct rpc_call *call)
     for (size_t i = 0; !rc && i < s->included_count; i++)
         s->included[i].tx.result = results[s->included[i].tx.index];
     free(results);
+    s->has_events = !rc;
+    hash_blake2b_256(bytes.data, bytes.len, s->events);
     buf_done(&bytes);
     if (rc) {
         struct err named;
@@ -568,6 +572,13 @@ static void tell_unread(struct node *n, const struct slot *s)
     n->unread_last = s->number;
 }
 
+static void reported(struct account *a, uint64_t nonce)
+{
+    a->reported = nonce;
+    free(a->contradicted);
+    a->contradicted = NULL;
+}
+
 static void hand_out(struct node *n)
 {
     PRE(!n->handing_out);
@@ -593,7 +604,7 @@ static void hand_out(struct node *n)
             tell_unread(n, s);
         for (size_t i = 0; i < block.nonce_count; i++)
             if (block.nonces[i] != UINT64_MAX)
-                n->accounts[i].reported = block.nonces[i];
+                reported(&n->accounts[i], block.nonces[i]);
         n->follow_next++;
         if (s->number > n->heard.base)
             heard_base(&n->heard, s->number);

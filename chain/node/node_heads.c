@@ -130,6 +130,8 @@ void heads_reset(struct node *n)
     memset(n->births, 0, sizeof(n->births)); /* the next endpoint may be of another mind */
     loop_timer_stop(n->poll);
     confirm_stop(n);
+    second_stop(n);
+    n->second.alone = false;
 }
 
 /* ---- the poll ---- */

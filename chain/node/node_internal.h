@@ -38,7 +38,9 @@ struct runtime {
     char spec_name[SPEC_NAME];
     struct metadata *metadata;
     uint8_t hash[32]; /* of its metadata */
+    bool by_api;      /* it was read as V15, from the runtime */
     bool confirmed;   /* a second reading on this connection gave the same */
+    bool agreed;      /* other endpoints gave the same */
     bool replaced;    /* a later reading gave another one; not found any more */
 };
 
@@ -68,6 +70,7 @@ void runtime_fetch_start(struct node *n, struct runtime_fetch *f,
                          const uint8_t *at, /* NULL: best */
                          void (*cb)(struct runtime_fetch *f));
 void runtime_unref(struct runtime *r);
+bool runtime_version_read(const struct jv *value, struct runtime *ret_version);
 void runtimes_done(struct node *n);
 /* Make it the current runtime, take over the reference, and update node_info. */
 void runtime_adopt(struct node *n, struct runtime *r);
@@ -162,6 +165,8 @@ struct slot {
     struct rpc_call call;
     struct runtime_fetch fetch;
     struct runtime *runtime; /* NULL: not known yet; the current one is assumed */
+    bool has_events;         /* they were read; their hash is known */
+    uint8_t events[32];
     bool state_pruned;
     bool unread;    /* no endpoint has its body */
     enum lack lack; /* SLOT_REACH_WAIT */
@@ -188,11 +193,12 @@ struct slot {
 bool confirm_passed(struct node *n, struct slot *s, const struct node_block *block);
 
 struct account {
-    char *key;         /* storage key, as text */
-    uint64_t reported; /* the last nonce; UINT64_MAX: none */
+    char *key;          /* storage key, as text */
+    uint64_t reported;  /* the last nonce; UINT64_MAX: none */
+    char *contradicted; /* what endpoints say of a later one; NULL: they agree */
 };
 
-/* ---- node_confirm.c: what one answer does not prove ---- */
+/* ---- node_peer.c: other endpoints, and the questions to them ---- */
 enum opinion { OPINION_NONE, OPINION_SAME, OPINION_OTHER };
 enum peer_step {
     PEER_IDLE,
@@ -201,24 +207,42 @@ enum peer_step {
     PEER_HEADER_WAIT,
     PEER_HASH_WAIT,
     PEER_NONCE_WAIT,
+    PEER_EVENTS_WAIT,
+    PEER_VERSION_WAIT,
+    PEER_METADATA_WAIT,
 };
 
-/* An endpoint that is asked what it says of a block. The one in use is asked on its connection,
- * every other one on a connection of its own. */
+/* An endpoint that is asked for its opinion. The one in use is asked on its connection, every
+ * other one on a connection of its own. */
 struct peer {
     struct node *node;
     size_t endpoint;
     char *url;       /* whole: it may hold a secret */
     struct rpc *rpc; /* NULL before the first question */
     bool stopping;
-    bool same_chain; /* of the present connection */
+    bool same_chain;      /* of the present connection */
+    bool no_storage_hash; /* it refuses state_getStorageHash */
     enum peer_step step;
-    uint64_t round; /* confirm.round of the question that is open */
+    uint64_t round; /* confirm.round or second.round of the question that is open */
     size_t nonce_next;
     struct rpc_call call;
-    enum opinion opinion;
-    char text[200]; /* what it said last, for the log */
+    enum opinion opinion;    /* of the block */
+    enum opinion of_runtime; /* of the runtime */
+    uint64_t runtime_at;     /* it is asked for the runtime again */
+    char text[200];          /* what it said last, for the log */
+    char runtime_text[200];  /* of the runtime */
 };
+
+void peers_init(struct node *n, const char *const *urls);
+/* Closes the peers' connections, and returns their number; `closed` is called for each. */
+size_t peers_close(struct node *n, void (*closed)(void *arg));
+void peers_done(struct node *n);
+void peers_rest(struct node *n); /* nothing more is asked: give the connections back */
+bool peer_in_use(const struct peer *p);
+/* Nothing happens while a question of this peer is open, or if nothing is wanted of it. */
+void peer_ask(struct peer *p);
+
+/* ---- node_confirm.c: what one answer does not prove ---- */
 
 /* The block that waits to be reported. */
 struct confirm {
@@ -228,6 +252,8 @@ struct confirm {
     uint64_t round; /* counts; an answer of a former one is ignored */
     uint64_t number;
     uint8_t hash[32];
+    bool has_events; /* they are compared */
+    uint8_t events[32];
     struct confirm_nonce {
         size_t account;
         uint64_t nonce;
@@ -237,14 +263,32 @@ struct confirm {
     unsigned again; /* times that the endpoint in use has said the same again */
     uint64_t again_at, began_at, told_at;
     struct loop_timer *timer;
-    struct peer *peers; /* of each endpoint */
 };
 
 void confirm_init(struct node *n, const char *const *urls);
-/* Closes the peers' connections, and returns their number; `closed` is called for each. */
-size_t confirm_close(struct node *n, void (*closed)(void *arg));
 void confirm_done(struct node *n);
 void confirm_stop(struct node *n); /* the block is not waited for any more */
+void confirm_opinion(struct peer *p, enum opinion opinion);
+
+/* ---- node_second.c: what other endpoints say of the runtime ---- */
+struct second {
+    bool on;
+    uint64_t round;
+    struct runtime *runtime; /* a reference */
+    uint8_t at[32];          /* the block in whose state it is */
+    bool of_block;           /* a block that is to be reported; else a recent one */
+    uint64_t began_at, told_at, at_ms;
+    bool alone; /* no other endpoint answered, on this connection */
+    struct loop_timer *timer;
+};
+
+/* Have other endpoints said that this is the runtime in the state of this block (NULL: at present)
+ * and that this is its metadata? If not they are asked; on_runtime and blocks_kick follow. Without
+ * a quorum it is agreed as well where none of them answers, or where there is none. */
+bool second_agrees(struct node *n, struct runtime *r, const uint8_t *at);
+void second_opinion(struct peer *p, enum opinion opinion);
+void second_stop(struct node *n);
+void second_tick(void *arg);
 
 /* The hash of a finalized block on which eras begin. */
 struct birth {
@@ -358,6 +402,9 @@ struct node {
     bool no_query_storage, no_storage, no_header, no_watch, no_heads, no_finalized;
     uint64_t recheck_at; /* the runtime is asked for again */
     struct confirm confirm;
+    struct second second;
+    struct peer *peers;    /* of each endpoint */
+    char unconfirmed[400]; /* the text of node_unconfirmed */
 };
 
 static inline struct rpc *node__rpc(struct node *n)
@@ -368,6 +415,13 @@ static inline struct rpc *node__rpc(struct node *n)
 static inline const char *node__url(struct node *n)
 {
     return node__rpc(n)->config.url;
+}
+
+/* Between two questions to an endpoint about what is to be confirmed. */
+static inline uint64_t node__tick_ms(const struct node *n)
+{
+    enum { TICK_MS = 1000 };
+    return n->config.confirm_ms ? n->config.confirm_ms : TICK_MS;
 }
 
 /* The header in the answer to chain_getHeader, or to chain_getBlock where that is refused. */

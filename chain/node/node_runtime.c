@@ -141,7 +141,7 @@ void runtime_fetch_start(struct node *n, struct runtime_fetch *f, const uint8_t 
     }
 }
 
-static bool version_read(const struct jv *value, struct runtime *ret_version)
+bool runtime_version_read(const struct jv *value, struct runtime *ret_version)
 {
     const struct jv *name = jv_get(value, "specName");
     uint64_t spec, transaction = 0;
@@ -198,7 +198,7 @@ static void fetch_version(struct runtime_fetch *f)
 {
     struct err err;
     bool api = has_metadata_api(f->call.result);
-    if (!version_read(f->call.result, &f->version)) {
+    if (!runtime_version_read(f->call.result, &f->version)) {
         err_set(&err, ERR_PROTOCOL, "%s: the runtime version has no specName or specVersion",
                 node__url(f->node));
         fetch_end(f, &err);
@@ -232,6 +232,7 @@ static void fetch_metadata(struct runtime_fetch *f)
 {
     struct err err = {0};
     struct metadata *md = metadata_read(f->node, f->call.result, f->version.hash, &err);
+    f->version.by_api = f->step == FETCH_API_WAIT;
     if (md) {
         fetch_found(f, md);
     } else if (f->step == FETCH_API_WAIT) {
@@ -351,13 +352,21 @@ static void refetched(struct runtime_fetch *f)
 
 bool node_metadata_confirmed(struct node *n)
 {
-    if (n->phase != NODE_READY || n->runtime->confirmed)
-        return n->phase == NODE_READY;
+    if (n->phase != NODE_READY)
+        return false;
+    bool agreed = second_agrees(n, n->runtime, NULL);
+    if (n->runtime->confirmed)
+        return agreed;
     if (n->refetch.step == FETCH_IDLE) {
         runtime_fetch_start(n, &n->refetch, NULL, refetched);
         n->refetch.again = true;
     }
     return false;
+}
+
+bool node_version_confirmed(struct node *n)
+{
+    return n->phase == NODE_READY && second_agrees(n, n->runtime, NULL);
 }
 
 void node_recheck_runtime(struct node *n)
@@ -373,8 +382,9 @@ void node_recheck_runtime(struct node *n)
 void runtime_changed(struct node *n, const struct jv *version)
 {
     struct runtime v;
-    if (!version_read(version, &v) || (n->runtime && v.spec_version == n->runtime->spec_version &&
-                                       v.transaction_version == n->runtime->transaction_version))
+    if (!runtime_version_read(version, &v) ||
+        (n->runtime && v.spec_version == n->runtime->spec_version &&
+         v.transaction_version == n->runtime->transaction_version))
         return;
     node_recheck_runtime(n);
 }

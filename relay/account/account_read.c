@@ -169,6 +169,8 @@ static void deliver(const struct op *op)
     struct manager_outbox_row *rows = xcalloc(r->count, sizeof(*rows));
     struct manager_presigned *presigned = xcalloc(r->count, sizeof(*presigned));
     struct err *errs = xcalloc(r->count, sizeof(*errs));
+    /* The first call of an account decides under which version all later ones are signed. */
+    bool accepted = manager_has_version(a->manager) || node_version_confirmed(a->service->node);
     for (size_t i = 0; i < r->count; i++) {
         const struct store_outbox_row *o = &r->rows[i];
         rows[i] = (struct manager_outbox_row){
@@ -195,6 +197,8 @@ static void deliver(const struct op *op)
                 rows[i].bad = errs[i].text;
             else
                 rows[i].waits = true;
+        } else {
+            rows[i].waits = !accepted;
         }
     }
     account_event(a, &(struct manager_event){.type = MANAGER_EV_OUTBOX,

@@ -33,6 +33,24 @@ struct writing {
 
 /* ---- what an account's leader sees ---- */
 
+static void from_endpoints(struct obstacle *ret, enum obstacle_code code, const char *text)
+{
+    if (!text)
+        return;
+    size_t i = 0;
+    for (; i + 1 < sizeof(ret->text) && text[i]; i++)
+        ret->text[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+    ret->text[i] = 0;
+    ret->code = code;
+}
+
+/* What endpoints do not agree about. */
+static void see_endpoints(const struct service *s, const struct account *a, struct obstacle *ret)
+{
+    from_endpoints(ret, OBSTACLE_UNCONFIRMED, node_unconfirmed(s->node));
+    from_endpoints(ret, OBSTACLE_CONTRADICTED, node_contradicted(s->node, (size_t)a->index));
+}
+
 /* What only its doors know goes with what its manager knows. */
 static void see(const struct service *s, const struct account *a, uint64_t now,
                 struct obstacle *ret)
@@ -45,6 +63,8 @@ static void see(const struct service *s, const struct account *a, uint64_t now,
         ret->code = OBSTACLE_READ;
         snprintf(ret->text, sizeof(ret->text), "the database refuses to read %s", a->read_error);
     }
+    if (ret->code == OBSTACLE_NONE || ret->code > OBSTACLE_UNCONFIRMED)
+        see_endpoints(s, a, ret);
 }
 
 /* ---- the table ---- */

@@ -370,6 +370,25 @@ bool node_metadata_confirmed(struct node *n)
     return n->ready;
 }
 
+bool node_version_confirmed(struct node *n)
+{
+    return n->ready;
+}
+
+/* Nodes are not compared in the simulation. */
+const char *node_unconfirmed(struct node *n)
+{
+    (void)n;
+    return NULL;
+}
+
+const char *node_contradicted(const struct node *n, size_t account)
+{
+    (void)n;
+    (void)account;
+    return NULL;
+}
+
 size_t node_watch_account(struct node *n, const uint8_t *id, size_t len)
 {
     n->watched[n->watched_count] = account_of_id(id, len);

@@ -1,6 +1,7 @@
 """A node that lies once, or for a while, and then tells the truth (docs/security.md, "By a node"): every transaction takes
 effect once, its record is true, and no account needs an operator."""
 import os
+import re
 import struct
 import unittest
 
@@ -10,6 +11,7 @@ from harness.chain import put_compact, remark
 from harness.liar import SILENCE, Liar, of_another_chain
 
 NONCES = ('state_getStorage', 'state_queryStorageAt', 'state_call')
+EVENTS = '0x26aa394eea5630e07c48ae0c9558cef780d41e5e16056765bc8461851072c9d7'
 FAR = 2 ** 63 - 1
 REMARK = b'\x18remark'.hex()
 
@@ -71,12 +73,18 @@ class LiarTest(CaseTest):
     def wait_told(self, liar, *methods, times=1):
         proc.wait_for(f'{times} lies about {methods}', lambda: sum(liar.told(m) for m in methods) >= times)
 
+    def wait_blocked(self, world, code, reason):
+        def said():
+            row = world.pg.query('SELECT code, reason FROM txrelay.blocked_accounts')
+            return row and row[0][0] == code and re.search(reason, row[0][1])
+        proc.wait_for(f'{code} in blocked', said)
+
     def assert_good(self, world, liar):
         """Each transaction took effect once, `ok`, and the next one needs nobody."""
         self.assertIsNone(liar.error)
         world.enqueue(f'number {len(world.committed)}, after the lies')
         self.assert_once(world)
-        self.assertIsNone(world.blocked())
+        proc.wait_for('nothing to be blocked', lambda: not world.blocked())
         self.assertEqual(world.next_nonce(), len(world.committed))
 
     # ---- blocks ----
@@ -193,6 +201,7 @@ class LiarTest(CaseTest):
         world.blocks(1, empty=True)
         world.relays[0].wait_log('node.contradicted')
         self.assertEqual(world.next_nonce(), 3)
+        self.wait_blocked(world, 'contradicted', "says that the account's nonce is 500; .*says that the nonce is 0, not 500")
         liar.tell(None)
         world.blocks(2, empty=True)
         world.set(paused=False)
@@ -212,8 +221,36 @@ class LiarTest(CaseTest):
         other = about('chain_getBlockHash', lambda block: block and '0x' + '77' * 32)
         liar.tell(lambda said: other(said) if said.params != [0] else None)
         tx = world.enqueue('held')
-        world.relays[-1].wait_log('node.unconfirmed')
+        self.wait_blocked(world, 'unconfirmed', 'says that the block is 0x7777')
         self.assertIsNone(world.row(tx)['outcome'])
+        liar.tell(None)
+        self.assertEqual(world.wait_end(tx), ('ok', None))
+        self.assert_good(world, liar)
+
+    def test_a_quorum_holds_what_one_endpoint_says_of_a_result(self):
+        """The other one has other events: nothing ends before both say the same."""
+        def lie(said):
+            return [said.but('0x00')] if said.method == 'state_getStorage' and said.params[0] == EVENTS else None
+        world = self.world(start=False)
+        liar = Liar(world.chain.ws, lie)
+        self.addCleanup(liar.close)
+        world.wait_leader(world.relay('one', endpoints=[world.chain.ws, liar.url], chain={'quorum': 2}))
+        tx = world.enqueue('held')
+        self.wait_blocked(world, 'unconfirmed', 'says that the events of the block are others')
+        self.assertIsNone(world.row(tx)['outcome'])
+        liar.tell(None)
+        self.assertEqual(world.wait_end(tx), ('ok', None))
+        self.assert_good(world, liar)
+
+    def test_the_first_transaction_version(self):
+        """The other endpoint has another one: no call is accepted before both have the same."""
+        world = self.world(start=False)
+        liar = Liar(world.chain.ws, about('state_getRuntimeVersion', lambda v: {**v, 'transactionVersion': 77}))
+        self.addCleanup(liar.close)
+        world.wait_leader(world.relay('one', endpoints=[world.chain.ws, liar.url]))
+        tx = world.enqueue('the first one')
+        self.wait_blocked(world, 'unconfirmed', 'says that the runtime is .* with transaction_version 77')
+        self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.outbox'), 1)
         liar.tell(None)
         self.assertEqual(world.wait_end(tx), ('ok', None))
         self.assert_good(world, liar)

@@ -47,6 +47,11 @@ void manager__account_loaded(struct manager *m, const struct manager_event *ev)
     }
 }
 
+bool manager_has_version(const struct manager *m)
+{
+    return m->account.transaction_version != 0;
+}
+
 /* Nothing is signed from the first answer on. It suspends the account, which only an operator ends,
  * if it still holds when a block above the one at which it was heard is final: until then the node
  * is asked again with each tick, and may take it back. */

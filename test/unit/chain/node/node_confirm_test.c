@@ -7,14 +7,18 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
+#include "base/hex.h"
+#include "chain/codec/hash.h"
 #include "support_node.h"
 
 enum { TRUTH = 7, LIE = 3, BLOCKS = 4, LIED_AT = 2 };
 
-static struct fake_runtime contracts;
+static struct fake_runtime contracts, substrate, polkadot;
 
 static enum tx_doubt doubts(void *arg, const struct node_block *block, size_t index)
 {
@@ -159,6 +163,16 @@ static void another_one_agrees(void **state)
     rig_done(&rig);
 }
 
+/* It is told from that block on, until a later one has a nonce that counts. */
+static void told_contradiction(struct node_rig *rig, const struct node_block *block)
+{
+    const char *text = node_contradicted(rig->node, 0);
+    if (block->head.number != LIED_AT)
+        assert_null(text);
+    else
+        assert_non_null(strstr(text, "the account's nonce is 3; "));
+}
+
 static void another_one_contradicts(void **state)
 {
     (void)state;
@@ -166,6 +180,7 @@ static void another_one_contradicts(void **state)
     struct again again = {.lies = 100};
     start(&rig, 2, &again);
     rig.config.confirm_ms = rig_patience(500); /* nobody is given up */
+    rig.on_block = told_contradiction;
     follow(&rig);
     expect_nonces(&rig, UINT64_MAX);
     assert_int_equal(rig.down, 0);
@@ -284,6 +299,164 @@ static void quorum_of_nonces(void **state)
     rig_done(&rig);
 }
 
+/* ---- what an end rests on ---- */
+
+static const char extrinsic[] = "0x1004010203";
+
+static void set_events(struct fake *f, bool good)
+{
+    struct buf events = {0};
+    struct fake_block *b = &f->blocks[LIED_AT];
+    fake_events_begin(&events, 1);
+    fake_event(&events, 0, good);
+    free(b->events);
+    struct buf text = {0};
+    hex_put_0x(&text, events.data, events.len);
+    b->events = xstrdup(buf_str(&text));
+    buf_done(&text);
+    buf_done(&events);
+}
+
+/* Ours is in a block, and the first endpoint says that it failed. */
+static void start_included(struct node_rig *rig, size_t fakes, const uint8_t want[32])
+{
+    rig_start(rig, fakes, &polkadot);
+    for (size_t i = 0; i < fakes; i++) {
+        struct fake *f = &rig->fake[i];
+        f->twin = true;
+        for (unsigned b = 1; b <= BLOCKS; b++)
+            fake_add(f, b == LIED_AT ? json_pack("[s]", extrinsic) : NULL, NULL);
+        set_events(f, i != 0);
+        f->best = f->finalized = BLOCKS;
+    }
+    rig->want = want;
+    rig->config.quorum = 2;
+    rig->config.confirm_ms = 10;
+}
+
+static void hash_of(const char *text, uint8_t ret[32])
+{
+    struct buf bytes = {0};
+    assert_true(hex_decode(text, strlen(text), &bytes));
+    hash_blake2b_256(bytes.data, bytes.len, ret);
+    buf_done(&bytes);
+}
+
+/* Two against one: also where an endpoint does not tell the hash of a value. */
+static void quorum_of_events(void **state)
+{
+    (void)state;
+    for (unsigned whole = 0; whole < 2; whole++) {
+        struct node_rig rig;
+        uint8_t want[32];
+        hash_of(extrinsic, want);
+        start_included(&rig, 3, want);
+        for (size_t i = 0; i < 3; i++)
+            rig.fake[i].no_storage_hash = whole == 1;
+        follow(&rig);
+        rig_wait_seen(&rig, BLOCKS);
+        assert_int_equal(rig.seen[LIED_AT - 1].included.tx.result.outcome, DISPATCH_OK);
+        assert_string_equal(node_endpoint(rig.node), rig.urls[1]);
+        assert_int_equal(rig.fake[2].asked_hashes > 0, !whole);
+        assert_int_equal(rig.fake[2].asked_events > 0, whole);
+        rig_done(&rig);
+    }
+}
+
+static bool says(const struct node_rig *rig, const char *words)
+{
+    const char *text = node_unconfirmed(rig->node);
+    return text && strstr(text, words);
+}
+
+static bool has_other_events(void *arg)
+{
+    return says(arg, "events of the block are others");
+}
+
+static bool differs(void *arg)
+{
+    return says(arg, "gives other metadata");
+}
+
+/* One against one: the block waits, and says why, until one of the two takes it back. */
+static void events_that_stay_in_doubt(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    uint8_t want[32];
+    hash_of(extrinsic, want);
+    start_included(&rig, 2, want);
+    follow(&rig);
+    assert_true(rig_wait(&rig, has_other_events));
+    assert_int_equal(rig.view_count, LIED_AT - 1);
+    assert_true(says(&rig, "block 2 waits"));
+    assert_true(says(&rig, rig.urls[1]));
+    set_events(&rig.fake[1], false);
+    rig_wait_seen(&rig, BLOCKS);
+    assert_int_equal(rig.seen[LIED_AT - 1].included.tx.result.outcome, DISPATCH_FAILED);
+    assert_null(node_unconfirmed(rig.node));
+    rig_done(&rig);
+}
+
+/* What events mean depends on the metadata: one endpoint alone does not say it. */
+static void quorum_of_metadata(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    uint8_t want[32];
+    struct fake_runtime other = polkadot;
+    other.hex = substrate.hex;
+    hash_of(extrinsic, want);
+    start_included(&rig, 2, want);
+    set_events(&rig.fake[0], true);
+    rig.fake[1].blocks[LIED_AT - 1].runtime = &other;
+    follow(&rig);
+    assert_true(rig_wait(&rig, differs));
+    assert_int_equal(rig.view_count, LIED_AT - 1);
+    rig.fake[1].blocks[LIED_AT - 1].runtime = &polkadot;
+    rig_wait_seen(&rig, BLOCKS);
+    rig_done(&rig);
+}
+
+/* ---- the runtime, without a quorum ---- */
+
+static bool is_confirmed(void *arg)
+{
+    struct node_rig *rig = arg;
+    return node_metadata_confirmed(rig->node);
+}
+
+/* The other endpoint is asked as well; one that does not answer is not waited for for ever. */
+static void metadata_of_another_endpoint(void **state)
+{
+    (void)state;
+    for (unsigned away = 0; away < 2; away++) {
+        struct node_rig rig;
+        struct fake_runtime other = contracts;
+        struct again again = {0};
+        other.hex = substrate.hex;
+        start(&rig, 2, &again);
+        if (away)
+            fake_stop(&rig.fake[1], rig.loop);
+        else
+            rig.fake[1].blocks[BLOCKS].runtime = &other;
+        rig.fakes = away ? 1 : 2;
+        rig.config.confirm_ms = rig_patience(50);
+        rig_up(&rig);
+        assert_false(node_version_confirmed(rig.node));
+        if (!away) {
+            assert_true(rig_wait(&rig, differs));
+            assert_false(node_metadata_confirmed(rig.node));
+            assert_false(node_version_confirmed(rig.node));
+            rig.fake[1].blocks[BLOCKS].runtime = &contracts;
+        }
+        assert_true(rig_wait(&rig, is_confirmed));
+        assert_true(node_version_confirmed(rig.node));
+        rig_done(&rig);
+    }
+}
+
 /* The owner starts over, or closes, while a block waits. */
 static void given_up(void **state)
 {
@@ -311,6 +484,8 @@ static int load(void **state)
 {
     (void)state;
     fake_runtime_load(&contracts, "contracts", 100, 1, "v14-substrate-contracts-node");
+    fake_runtime_load(&substrate, "node", 268, 2, "v14-substrate");
+    fake_runtime_load(&polkadot, "polkadot", 1002005, 26, "v14-polkadot");
     return 0;
 }
 
@@ -318,6 +493,8 @@ static int unload(void **state)
 {
     (void)state;
     fake_runtime_done(&contracts);
+    fake_runtime_done(&substrate);
+    fake_runtime_done(&polkadot);
     return 0;
 }
 
@@ -335,6 +512,10 @@ int main(void)
         cmocka_unit_test(quorum_of_two),
         cmocka_unit_test(quorum_against_an_invented_chain),
         cmocka_unit_test(quorum_of_nonces),
+        cmocka_unit_test(quorum_of_events),
+        cmocka_unit_test(events_that_stay_in_doubt),
+        cmocka_unit_test(quorum_of_metadata),
+        cmocka_unit_test(metadata_of_another_endpoint),
         cmocka_unit_test(given_up),
     };
     return cmocka_run_group_tests(tests, load, unload);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/hex.h"
+#include "chain/codec/hash.h"
 #include "chain/codec/scale.h"
 #include "chain/codec/trie.h"
 #include "node_internal.h"
@@ -319,11 +320,23 @@ static void serve_query(struct fake *f, struct ws_peer *p, const struct fake_blo
     fake_answer(p, id, json_pack("[{s:s, s:o}]", "block", b->hash, "changes", changes));
 }
 
+static json_t *events_hash(const char *events)
+{
+    struct buf bytes = {0};
+    uint8_t hash[32];
+    char text[HASH_TEXT];
+    INVARIANT(hex_decode(events, strlen(events), &bytes));
+    hash_blake2b_256(bytes.data, bytes.len, hash);
+    buf_done(&bytes);
+    wire_hash_text(hash, text);
+    return json_string(text);
+}
+
 static void serve_state(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
                         const json_t *params)
 {
     size_t at = !strcmp(method, "state_call") ? 2 : !strcmp(method, "state_getStorage") ? 1 : 0;
-    if (!strcmp(method, "state_queryStorageAt"))
+    if (!strcmp(method, "state_queryStorageAt") || !strcmp(method, "state_getStorageHash"))
         at = 1;
     const struct fake_block *b = block_of(f, json_array_get(params, at));
     if (!b || state_gone(f, b)) {
@@ -339,6 +352,9 @@ static void serve_state(struct fake *f, struct ws_peer *p, const char *method, c
         serve_metadata_call(p, b->runtime, id, params);
     } else if (!strcmp(method, "state_getStorage")) {
         fake_answer(p, id, storage(f, b, json_string_value(json_array_get(params, 0))));
+    } else if (!strcmp(method, "state_getStorageHash") && !f->no_storage_hash) {
+        f->asked_hashes++;
+        fake_answer(p, id, b->events ? events_hash(b->events) : json_null());
     } else if (!strcmp(method, "state_queryStorageAt") && !f->no_query_storage) {
         serve_query(f, p, b, id, params);
     } else {

@@ -43,13 +43,14 @@ struct fake {
     bool twin;                          /* its blocks are like those of another twin */
     bool roots_v1;                      /* of blocks that are added */
     bool no_query_storage;
+    bool no_storage_hash; /* state_getStorageHash, of the events */
     uint64_t pruned_below;
     char best_sub[24], finalized_sub[24], version_sub[24];
     unsigned subs; /* counts the ids */
     bool (*hook)(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
                  const json_t *params);
     void *hook_arg;
-    unsigned asked_events, asked_metadata, asked_versions;
+    unsigned asked_events, asked_hashes, asked_metadata, asked_versions;
     bool gone;
 };
 

@@ -148,10 +148,18 @@ const char *node_endpoint(const struct node *n); /* url of the endpoint in use, 
  * body no endpoint has is `unread`. If no endpoint has the state, results are DISPATCH_NONE; if the
  * present one has pruned it, nonces are UINT64_MAX and balances not known. */
 void node_follow(struct node *n, uint64_t from_number);
-/* Has a second reading on this connection given the same metadata? If not it is read again, and
- * on_runtime follows, also if it is the same. Nothing that cannot be undone may follow from one
- * reading. */
+/* Has a second reading on this connection given the same metadata, and another endpoint as well, if
+ * there is any that answers? If not they are asked, and on_runtime follows, also if it is the same.
+ * Nothing that cannot be undone may follow from one reading. */
 bool node_metadata_confirmed(struct node *n);
+/* The same of the runtime's version, where one reading of the endpoint in use is enough. */
+bool node_version_confirmed(struct node *n);
+/* What a final block, or the runtime, waits for while other endpoints do not say the same about it:
+ * blocks are not reported meanwhile. Valid until the next call. NULL: nothing waits. */
+const char *node_unconfirmed(struct node *n);
+/* Endpoints contradict each other about the nonce of this watched account, and it counts as not
+ * known. Valid until the loop runs. NULL: they do not. */
+const char *node_contradicted(const struct node *n, size_t account);
 /* Ask for the runtime version now, because a node answered "bad proof" and its subscription may
  * have missed an upgrade. on_runtime follows if the version is another one. Not READY: nothing
  * happens. */

@@ -483,6 +483,8 @@ bool manager_needs_blocks(const struct manager *m);
 /* Does an extrinsic that names the account as its signer count only if its signature is right? Not
  * where the hash is on record, nor where its nonce is below all that is open. */
 bool manager_must_verify(const struct manager *m, const uint8_t hash[32], uint64_t nonce);
+/* Were calls of the account accepted under some transaction_version? */
+bool manager_has_version(const struct manager *m);
 /* Would something that only an operator can undo follow from this account nonce at a final block?
  * Then the adapter asks again before it reports the block. shown: above the nonces that the
  * account's extrinsics in the block use, where their signatures are right; 0: none is there. */

@@ -20,6 +20,8 @@ struct manager;
     X(OBSTACLE_NODE, "node")                                                                       \
     X(OBSTACLE_LOAD, "load")                                                                       \
     X(OBSTACLE_SUSPENDED, "suspended")                                                             \
+    X(OBSTACLE_CONTRADICTED, "contradicted")                                                       \
+    X(OBSTACLE_UNCONFIRMED, "unconfirmed")                                                         \
     X(OBSTACLE_LOST_COMMITS, "lost_commits")                                                       \
     X(OBSTACLE_BEHIND, "behind")                                                                   \
     X(OBSTACLE_QUESTION, "question")                                                               \
@@ -46,7 +48,8 @@ struct obstacle {
     char text[240]; /* printable ASCII; "" of none */
 };
 
-/* What the manager of a leader sees at this moment. It never finds READ, which its adapter knows.
+/* What the manager of a leader sees at this moment. It never finds READ, CONTRADICTED and
+ * UNCONFIRMED, which its adapter knows.
  * now: monotonic ms. */
 void manager_obstacle(const struct manager *m, uint64_t now, struct obstacle *ret);
 
