@@ -153,9 +153,12 @@ static void check_unsent(struct world *w, const struct relay *r, const struct ro
           r->index, (unsigned long long)row->nonce, tx->account);
 }
 
-/* Bytes that are on the wire have no answer yet, and who signed presigned ones may send them. */
-static void check_rows(struct world *w, const struct relay *r, const struct manager *m)
+/* Not of a leader that was deposed while it was stopped: it cannot write what it believes. Bytes
+ * that are on the wire have no answer yet, and who signed presigned ones may send them. */
+static void check_rows(struct world *w, const struct relay *r, int account, const struct manager *m)
 {
+    if (epoch_of(r, account) != db_account(w, account)->lead.epoch)
+        return;
     for (uint64_t nonce = m->line.low; nonce < m->line.next; nonce++) {
         const struct row *row = line_at(&m->line, nonce);
         if (!row || row->was_out || row->presigned || row->state == ROW_SUBMITTED)
@@ -187,7 +190,7 @@ void __wrap_manager_step(struct manager *m, uint64_t now, const struct manager_e
         duty_effect(w, r, account, fx);
     }
     if (w->events % 16 == 0) {
-        check_rows(w, r, m);
+        check_rows(w, r, account, m);
         manager_check(m);
     }
 }

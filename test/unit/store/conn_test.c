@@ -389,6 +389,7 @@ static void test_unsent(void **state)
     enum { N = 12, LEN = 1 << 20 };
     struct ctx x;
     open_plain(&x);
+    int pid = backend_pid(&x);
     char *text = xmalloc(LEN + 1);
     memset(text, 'x', LEN);
     text[LEN] = 0;
@@ -398,7 +399,7 @@ static void test_unsent(void **state)
     for (int i = 0; i < N; i++)
         fx_query_params(x.f.c, &q[i], NULL, "SELECT length($1::text)", 1, &param);
     char sql[100];
-    snprintf(sql, sizeof(sql), "SELECT pg_terminate_backend(%d)", backend_pid(&x));
+    snprintf(sql, sizeof(sql), "SELECT pg_terminate_backend(%d)", pid);
     free(fx_pg_sql(&pg, sql));
     WAIT_FOR(x.l, x.f.downs == 1);
     assert_int_equal(q[0].q.err.code, ERR_DB_UNKNOWN_OUTCOME);
