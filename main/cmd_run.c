@@ -1,19 +1,29 @@
-/* txrelay run: one relay until SIGTERM or SIGINT. */
+/* txrelay run: one relay until SIGTERM or SIGINT. SIGHUP reads the configuration again. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "cli.h"
 #include "command.h"
+#include "relay/status.h"
+#include "supervisor.h"
 #include "warnings.h"
+
+enum { STATUS_MS = 2000 }; /* how often the supervisor's line is made anew */
 
 struct running {
     struct loop *loop;
     struct service *service;
-    struct loop_signal *term, *interrupt;
+    struct supervisor *supervisor;
+    struct loop_timer *timer;
+    struct loop_signal *term, *interrupt, *hangup;
+    const struct config_flags *flags;
+    const struct config *config;
     int exit_code;
     bool stopping;
+    bool terminal; /* the log goes to one */
 };
 
 static void stopped(void *arg)
@@ -22,6 +32,9 @@ static void stopped(void *arg)
     r->service = NULL;
     r->term = loop_signal_close(r->term);
     r->interrupt = loop_signal_close(r->interrupt);
+    r->hangup = loop_signal_close(r->hangup);
+    r->timer = loop_timer_close(r->timer);
+    r->supervisor = supervisor_free(r->supervisor);
     loop_stop(r->loop);
 }
 
@@ -30,6 +43,7 @@ static void stop(struct running *r)
     if (r->stopping)
         return;
     r->stopping = true;
+    supervisor_stopping(r->supervisor);
     service_stop(r->service, stopped, r);
 }
 
@@ -57,6 +71,82 @@ static void warn(void *arg, const char *what, const char *text)
     log_warn("config.warning", "about=%s text=\"%s\"", what, text);
 }
 
+/* ---- the supervisor's line ---- */
+
+static void on_timer(void *arg)
+{
+    struct running *r = arg;
+    struct service_status s;
+    char text[160];
+    size_t leads = 0;
+    service_status(r->service, &s);
+    for (size_t i = 0; i < s.account_count; i++)
+        leads += s.accounts[i].role == ACCOUNT_LEADER;
+    snprintf(text, sizeof(text), "%s: leads %zu of %zu accounts; database %s, chain %s",
+             service_phase_name(s.phase), leads, s.account_count,
+             s.standalone    ? "none"
+             : s.database_up ? "up"
+                             : "down",
+             s.chain_up ? "up" : "down");
+    service_status_done(&s);
+    supervisor_status(r->supervisor, text);
+    loop_timer_at(r->timer, loop_now_ms(r->loop) + STATUS_MS);
+}
+
+/* ---- reload ---- */
+
+static void on_change(void *arg, const char *key)
+{
+    (void)arg;
+    if (strcmp(key, "log_level") != 0)
+        log_warn("config.restart_needed",
+                 "key=%s text=\"the value differs from the one in use, which stays until the "
+                 "relay is restarted\"",
+                 key);
+}
+
+/* The log level changes at once; every other value belongs to something that lives as long as the
+ * relay, so a reload names it and keeps every lead. */
+static void reload(struct running *r)
+{
+    struct config next;
+    struct err err = {0};
+    supervisor_reloading(r->supervisor);
+    if (config_load(r->flags, &next, &err)) {
+        log_error("config.reload_failed", "code=%s text=\"%s\"", err_name(err.code), err.text);
+    } else {
+        log_info("config.reloaded", "file=%s log_level=%s", next.path ? next.path : "",
+                 next.file->log_level ? next.file->log_level : "info");
+        config_changes(r->config, &next, on_change, NULL);
+        config_done(&next);
+    }
+    supervisor_ready(r->supervisor);
+}
+
+/* Also what a terminal sends when it is closed: then nobody is there to stop the relay later. */
+static void on_hangup(void *arg, int signum)
+{
+    struct running *r = arg;
+    if (r->terminal && !isatty(STDERR_FILENO))
+        on_signal(r, signum);
+    else if (!r->stopping)
+        reload(r);
+}
+
+/* ---- the command ---- */
+
+static void begin(struct running *r)
+{
+    r->term = loop_signal_new(r->loop, SIGTERM, on_signal, r);
+    r->interrupt = loop_signal_new(r->loop, SIGINT, on_signal, r);
+    r->hangup = loop_signal_new(r->loop, SIGHUP, on_hangup, r);
+    r->supervisor = supervisor_new(r->loop);
+    r->timer = loop_timer_new(r->loop, on_timer, r);
+    loop_timer_at(r->timer, loop_now_ms(r->loop));
+    service_open(r->service);
+    supervisor_ready(r->supervisor); /* it waits for the database and the chain by itself */
+}
+
 static int run_run(int argc, char **argv)
 {
     struct arguments a = {0};
@@ -74,7 +164,10 @@ static int run_run(int argc, char **argv)
         return EXIT_USAGE;
     }
     warnings_each(config.file, &service, warn, NULL);
-    struct running r = {.loop = loop_new()};
+    struct running r = {.loop = loop_new(),
+                        .flags = &a.flags,
+                        .config = &config,
+                        .terminal = isatty(STDERR_FILENO) == 1};
     service.on_exit = on_exit_;
     service.on_drain = on_drain;
     service.arg = &r;
@@ -82,9 +175,7 @@ static int run_run(int argc, char **argv)
     for (size_t i = 0; i < service.account_count; i++)
         service.accounts[i].key = NULL; /* the service owns them now */
     if (r.service) {
-        r.term = loop_signal_new(r.loop, SIGTERM, on_signal, &r);
-        r.interrupt = loop_signal_new(r.loop, SIGINT, on_signal, &r);
-        service_open(r.service);
+        begin(&r);
         loop_run(r.loop);
     } else {
         r.exit_code = cli_fail(&err);
@@ -100,4 +191,5 @@ const struct command command_run = {
     .run = run_run,
     .what = "run a relay",
     .doc = "Run a relay. With a database it leads or follows "
-           "each account; without one it is standalone and takes JSON lines on standard input."};
+           "each account; without one it is standalone and takes JSON lines on standard input. "
+           "SIGTERM hands its accounts over and ends it; SIGHUP reads the configuration again."};

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "config_changes.h"
 #include "config_scalars.h"
 #include "store/conn_info.h"
 
@@ -137,6 +138,12 @@ static void keys_of(const char *section, const cyaml_schema_field_t *fields,
 void config_keys(void (*each)(void *arg, const struct config_key *key), void *arg)
 {
     keys_of("", file_fields, each, arg);
+}
+
+void config_changes(const struct config *from, const struct config *to,
+                    void (*each)(void *arg, const char *key), void *arg)
+{
+    config__changes("", file_fields, from->file, to->file, each, arg);
 }
 
 /* libcyaml reports errors through its log: first the cause, then a backtrace whose first place
@@ -308,12 +315,11 @@ static int merge(struct config *c, const struct config_flags *flags, struct err 
     c->from_name = override(&f->name, "TXRELAY_NAME", flags->name);
     c->from_log_level = override(&f->log_level, "TXRELAY_LOG_LEVEL", flags->log_level);
     override(&f->control, "TXRELAY_CONTROL", flags->control);
-    enum log_level level = LOG_LEVEL_INFO;
+    enum log_level level;
     if (f->log_level && !log_parse_level(f->log_level, &level))
         return err_set(err, ERR_CONFIG,
                        "log_level '%s' is not one of: error, warn, info, debug (from %s)",
                        f->log_level, c->from_log_level);
-    log_set_level(level);
     return 0;
 }
 
@@ -355,6 +361,14 @@ static int check_url(const char *key, const char *url, struct err *err)
     if (!url || conn_info_check(url, &why) == 0)
         return 0;
     return err_set(err, ERR_CONFIG, "%s: %s", key, why.text);
+}
+
+static void use_log_level(const struct config_file *f)
+{
+    enum log_level level = LOG_LEVEL_INFO;
+    if (f->log_level)
+        log_parse_level(f->log_level, &level);
+    log_set_level(level);
 }
 
 static int check(const struct config_file *f, struct err *err)
@@ -402,6 +416,8 @@ int config_load(const struct config_flags *flags, struct config *ret, struct err
         rc = check(ret->file, err);
     if (rc)
         config_done(ret);
+    else
+        use_log_level(ret->file);
     return rc;
 }
 

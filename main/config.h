@@ -94,6 +94,10 @@ void config_keys(void (*each)(void *arg, const struct config_key *key), void *ar
 int config_load(const struct config_flags *flags, struct config *ret, struct err *err);
 void config_done(struct config *c);
 
+/* Calls `each` with "section.key" for each value that differs; a list is one value. */
+void config_changes(const struct config *from, const struct config *to,
+                    void (*each)(void *arg, const char *key), void *arg);
+
 bool config_placement_ring(const struct config_file *f);
 bool config_lost_search(const struct config_file *f);
 bool config_use_lock(const struct config_file *f);

@@ -107,6 +107,9 @@ void describe_manual(FILE *out)
           ".TP\nTXRELAY_LOG_LEVEL\nThe log level, as \\-\\-log\\-level.\n"
           ".SH SIGNALS\n"
           ".TP\nSIGTERM, SIGINT\ntxrelay run hands its accounts over and ends.\n"
+          ".TP\nSIGHUP\ntxrelay run reads its configuration again and keeps every lead. The log "
+          "level changes at once; the log names every other value that differs, which needs a "
+          "restart. A relay whose terminal was closed ends as with SIGTERM.\n"
           ".SH SEE ALSO\n.BR txrelay.yaml (5)\n",
           out);
 }

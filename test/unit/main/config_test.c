@@ -15,7 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
+#include "base/log.h"
 #include "cli.h"
 #include "config_scalars.h"
 #include "store/conn_info.h"
@@ -633,9 +635,114 @@ static void files_that_are_none(void **state)
     assert_non_null(strstr(err.text, "cannot be read"));
 }
 
+/* ---- the installed example ---- */
+
+/* Its lines; `all`: with those that "#: " hides. */
+static char *example(bool all)
+{
+    struct buf text = {0};
+    char line[400];
+    FILE *f = fopen(EXAMPLE, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f))
+        buf_puts(&text, all && !strncmp(line, "#: ", 3) ? line + 3 : line);
+    fclose(f);
+    char *copy = xstrdup(buf_str(&text));
+    buf_done(&text);
+    return copy;
+}
+
+static void load_text(const char *text, struct config *ret)
+{
+    struct err err = {0};
+    write_file(yaml_path, text);
+    if (config_load(&(struct config_flags){.path = yaml_path}, ret, &err))
+        fail_msg("%s", err.text);
+}
+
+static void in_example(void *arg, const struct config_key *k)
+{
+    char key[60];
+    snprintf(key, sizeof(key), " %s:", k->key);
+    const char *text = arg;
+    if (!strstr(text, key) && strncmp(text, key + 1, strlen(key) - 1) != 0)
+        fail_msg("the example has no %s.%s", k->section, k->key);
+}
+
+static void count_change(void *arg, const char *key)
+{
+    buf_printf(arg, "%s ", key);
+}
+
+/* It is read as it is and with every key, and has every key. */
+static void the_example(void **state)
+{
+    (void)state;
+    struct config as_is, whole;
+    struct buf spaced = {0};
+    char *text = example(false), *all = example(true);
+    load_text(text, &as_is);
+    load_text(all, &whole);
+    for (const char *at = all; *at; at++) /* a key at the top begins a line */
+        buf_put(&spaced, *at == '\n' ? "\n " : at, *at == '\n' ? 2 : 1);
+    config_keys(in_example, (void *)buf_str(&spaced));
+    assert_string_equal(whole.file->accounts[0].alias, "payouts");
+    config_done(&as_is);
+    config_done(&whole);
+    buf_done(&spaced);
+    free(text);
+    free(all);
+}
+
+/* A reload names each value that differs, and only those. */
+static void changes(void **state)
+{
+    (void)state;
+    static const char *const pairs[][3] = {
+        {"log_level: info", "log_level: debug", "log_level "},
+        {"window: 256", "window: 128", "manager.window "},
+        {"insecure: false", "insecure: true", "chain.insecure "},
+        {"use_lock: true", "use_lock: false", "database.use_lock "},
+        {"era_period: 64\n", "era_period: 32\n", "manager.era_period "},
+        {"    - ws://127.0.0.1:9944\n", "    - ws://127.0.0.1:9945\n", "chain.endpoints "},
+        {"    - ws://127.0.0.1:9944\n", "    - ws://127.0.0.1:9944\n    - ws://b\n",
+         "chain.endpoints "},
+        {"explicit: \"0x00\"", "explicit: \"0x01\"", "chain.extensions "},
+        {"alias: payouts", "alias: orders", "accounts "},
+        {"    lock_key: \"4711\"\n", "", "accounts "},
+        {"  placement: sticky\n", "", "leadership.placement "},
+        {"window: 256", "window: 256", ""},
+    };
+    char *all = example(true);
+    for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+        const char *at = strstr(all, pairs[i][0]);
+        struct config from, to;
+        struct buf text = {0}, found = {0};
+        assert_non_null(at);
+        buf_put(&text, all, (size_t)(at - all));
+        buf_puts(&text, pairs[i][1]);
+        buf_puts(&text, at + strlen(pairs[i][0]));
+        load_text(all, &from);
+        load_text(buf_str(&text), &to);
+        config_changes(&from, &to, count_change, &found);
+        assert_string_equal(buf_str(&found), pairs[i][2]);
+        buf_clear(&found);
+        config_changes(&to, &from, count_change, &found);
+        assert_string_equal(buf_str(&found), pairs[i][2]);
+        config_done(&from);
+        config_done(&to);
+        buf_done(&text);
+        buf_done(&found);
+    }
+    free(all);
+    log_set_level(LOG_LEVEL_INFO);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_example),
+        cmocka_unit_test(changes),
         cmocka_unit_test(defaults),
         cmocka_unit_test(each_key_has_its_place),
         cmocka_unit_test(placements),
