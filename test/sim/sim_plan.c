@@ -124,14 +124,11 @@ static void draw_holders(struct world *w)
         w->plan.features |= 1u << FEATURE_HOLDERS;
 }
 
-/* Not where commits are lost: what is adopted then is found by its call. Nor with bytes that were
- * signed elsewhere: those that wait in the outbox, and that another program submitted, are not
- * recognised in a block that does not decode (seed 6437). */
+/* Not where commits are lost: what is adopted then is found by its call. */
 static void draw_unreadable(struct world *w)
 {
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 31}, *r = &rng;
-    bool unreadable = odds(r, 25) && !w->plan.lossy && !has(w, FEATURE_SIGNED);
-    w->plan.features |= (uint32_t)unreadable << FEATURE_UNREADABLE;
+    w->plan.features |= (uint32_t)(odds(r, 25) && !w->plan.lossy) << FEATURE_UNREADABLE;
 }
 
 /* Not where accounts are reaped: what a block that nobody has held is not known then. Nor where an

@@ -205,6 +205,11 @@ static void balance(struct manager *m, const struct manager_block *block)
                         u128_text(m->account.low_balance, should));
 }
 
+bool manager__nonce_settled(const struct manager *m)
+{
+    return m->final.known && m->final.nonce_read >= m->final.read;
+}
+
 /* A block that is older than every row: nothing in it can be of a row, nor is its nonce news.
  * Either may be of a life of the account that is over. */
 static void search(struct manager *m, const struct manager_block *block)
@@ -254,6 +259,8 @@ static void regular(struct manager *m, const struct manager_block *block)
     if (block->account_nonce != UINT64_MAX) {
         new_nonce(m, block);
         m->final.known = true;
+        if (block->number > m->final.nonce_read)
+            m->final.nonce_read = block->number;
         if (block->account_nonce > m->final.nonce)
             m->final.nonce = block->account_nonce;
         if (m->phase == MANAGER_LEADING)

@@ -110,6 +110,7 @@ struct final_view {        /* finality.c: what finalized blocks said */
     uint64_t nonce;        /* highest account nonce of a finalized block */
     uint64_t nonce_block;  /* highest block that `nonce` takes into account */
     bool known;            /* `nonce` is */
+    uint64_t nonce_read;   /* highest block at which the account's nonce was read */
     uint64_t regular_from; /* earlier blocks are searched for what is lost, and say nothing else */
     uint64_t gap_from;     /* a skipped height that was requested again */
     uint64_t unread_from, unread_to; /* among these are blocks that nobody could read; 0: none */
@@ -439,6 +440,9 @@ void manager__late_resigns(struct manager *m);
 void manager__sign_pump(struct manager *m);
 
 /* ---- finality.c ---- */
+/* The account's nonce at the last finalized block that was read is known: a nonce from `final.nonce`
+ * on is not used in any of them. */
+bool manager__nonce_settled(const struct manager *m);
 void manager__follow(struct manager *m, uint64_t from);
 void manager__finalized(struct manager *m, const struct manager_block *told);
 void manager__consumed(struct manager *m, uint64_t account_nonce,

@@ -111,6 +111,12 @@ static enum fate judge_bad(const struct manager *m, struct judged *j)
     const struct manager_presigned *x = j->o->presigned;
     if (x->nonce < m->line.next && !line_at(&m->line, x->nonce))
         return judge_below(m, j);
+    /* A block that does not decode shows no nonce, and may have used this one. */
+    if (!manager__nonce_settled(m) && m->chain.finalized) {
+        snprintf(j->text, sizeof(j->text), "finalized blocks will tell whether it is used; %s",
+                 j->o->bad);
+        return waits(m, j, m->chain.finalized + 1);
+    }
     snprintf(j->text, sizeof(j->text), "%s", j->o->bad);
     return x->waited || m->chain.best <= m->chain.finalized ? ends(j, "failed")
                                                             : waits(m, j, m->chain.best);
@@ -130,6 +136,14 @@ static enum fate judge(const struct manager *m, struct judged *j, uint64_t next)
         return waits(m, j, x->waits ? x->wait_block : m->chain.finalized + 1);
     }
     if (mortal && x->nonce >= m->final.nonce && m->final.processed >= death) {
+        if (m->final.nonce_read < death) {
+            snprintf(
+                j->text, sizeof(j->text),
+                "its era ended before block %llu: finalized blocks will tell whether its nonce "
+                "%llu was used",
+                death, nonce);
+            return waits(m, j, m->chain.finalized + 1);
+        }
         snprintf(j->text, sizeof(j->text),
                  "its era ended before block %llu and its nonce %llu was not used", death, nonce);
         return ends(j, "expired");
@@ -349,14 +363,17 @@ void manager__presigned_admitted(struct manager *m, const struct manager_event *
 
 /* ---- no other bytes ---- */
 
-/* Nobody can make its bytes get in any more, and no final block used its nonce. A runtime's
+/* Nobody can make its bytes get in any more, and no final block used its nonce, as far as the nonce
+ * of these blocks could be read: one that no endpoint has may hold them. A runtime's
  * version never comes again; an era after the change every final block is under the new one. */
 static bool over(struct manager *m, struct row *row)
 {
-    uint64_t height = PLANTED(SIGNED_EARLY) ? m->chain.best + 1 : m->final.processed;
+    uint64_t shown = m->final.processed < m->final.nonce_read ? m->final.processed
+                                                              : m->final.nonce_read,
+             height = PLANTED(SIGNED_EARLY) ? m->chain.best + 1 : shown;
     bool era = row->era_death >= 0 && height >= (uint64_t)row->era_death;
     bool runtime = row->spec_version != m->chain.spec_version &&
-                   m->final.processed >= m->chain.runtime_block + ERA_PERIOD_MAX && m->chain.up;
+                   shown >= m->chain.runtime_block + ERA_PERIOD_MAX && m->chain.up;
     if (!manager__presigned(row) || row->end || row->stop || !m->final.known ||
         m->final.nonce > row->nonce || m->suspension.why == MANAGER_SUSPENSION_REAPED ||
         (!era && !runtime))

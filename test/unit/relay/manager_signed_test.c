@@ -343,6 +343,68 @@ static void bad_and_used(void **state)
     script_free(s);
 }
 
+/* Seed 6437: another program submitted the bytes, and they are in a final block that does not
+ * decode. Nothing is said of them before the account's nonce is known behind that block, and then
+ * the block is read once more, for their hash. */
+static void bad_and_maybe_used(void **state)
+{
+    (void)state;
+    struct script *s = begin(&keyless, 7);
+    struct one bad = {1, 7, -1, "bad signature", NULL, 0, true};
+    finalized(s, UINT64_MAX, 0, NULL);
+    outbox_presigned(s, &bad, 1, 0, -1);
+    none(s, MANAGER_FX_STORE_REJECT);
+    const struct tx_note *note = only_note(s);
+    says(note->text, "bad signature");
+    assert_int_equal(note->wait_block, s->finalized + 1);
+    stored(s, MANAGER_FX_STORE_NOTE);
+    finalized(s, 8, 0, NULL);
+    stored(s, MANAGER_FX_STORE_NONCE);
+    outbox_presigned(s, &bad, 1, 0, -1);
+    none(s, MANAGER_FX_STORE_REJECT);
+    signed_admitted(s);
+    none(s, MANAGER_FX_SUBMIT);
+    uint64_t last = s->finalized;
+    for (uint64_t number = 1; number < last - 1; number++)
+        finalized_at(s, number, 7, 0, NULL);
+    finalized_at(s, last - 1, UINT64_MAX, 1,
+                 &(struct in_block){.hash = current(s, 7), .outcome = DISPATCH_OK});
+    assert_string_equal(only_end(s, MANAGER_FX_STORE_FINISH)->outcome, "ok");
+    script_free(s);
+}
+
+/* The same of one whose era has ended. */
+static void expired_and_maybe_used(void **state)
+{
+    (void)state;
+    struct script *s = begin(&keyless, 7);
+    while (s->finalized < DEATH)
+        finalized(s, s->finalized + 1 < DEATH ? 7 : UINT64_MAX, 0, NULL);
+    outbox_presigned(s, &(struct one){1, 7, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
+    none(s, MANAGER_FX_STORE_REJECT);
+    none(s, MANAGER_FX_ADMIT);
+    assert_int_equal(only_note(s)->wait_block, DEATH + 1);
+    stored(s, MANAGER_FX_STORE_NOTE);
+    finalized(s, 7, 0, NULL);
+    outbox_presigned(s, &(struct one){1, 7, DEATH, NULL, NULL, 0, true}, 1, 0, -1);
+    assert_string_equal(only_end(s, MANAGER_FX_STORE_REJECT)->outcome, "expired");
+    script_free(s);
+}
+
+/* And of one that is pending: a block that no endpoint has may hold it. */
+static void era_over_and_maybe_used(void **state)
+{
+    (void)state;
+    struct script *s = one_sent(&keyless, DEATH);
+    accept(s, 5);
+    while (s->finalized < DEATH)
+        finalized(s, s->finalized + 1 < DEATH ? 5 : UINT64_MAX, 0, NULL);
+    none(s, MANAGER_FX_STORE_FINISH);
+    finalized(s, 5, 0, NULL);
+    assert_string_equal(only_end(s, MANAGER_FX_STORE_FINISH)->outcome, "expired");
+    script_free(s);
+}
+
 static void used_long_ago(void **state)
 {
     (void)state;
@@ -734,6 +796,9 @@ int main(void)
         cmocka_unit_test(used_by_its_own_bytes),
         cmocka_unit_test(used_by_other_bytes),
         cmocka_unit_test(bad_and_used),
+        cmocka_unit_test(bad_and_maybe_used),
+        cmocka_unit_test(expired_and_maybe_used),
+        cmocka_unit_test(era_over_and_maybe_used),
         cmocka_unit_test(used_long_ago),
         cmocka_unit_test(the_same_bytes_again),
         cmocka_unit_test(refused),
