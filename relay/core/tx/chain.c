@@ -22,7 +22,7 @@ static void drop_invented(struct manager *m, uint64_t number)
     m->chain.finalized = read;
     if (m->life.used_block > read + ERA_PERIOD_MAX)
         m->life.used_block = read + ERA_PERIOD_MAX; /* see manager__chain_ready */
-    if (above && m->phase >= MANAGER_CHAIN_WAIT)
+    if ((above || manager__reconcile_skips(m)) && m->phase >= MANAGER_CHAIN_WAIT)
         manager__follow_loaded(m);
 }
 
@@ -76,10 +76,10 @@ void manager__follow_loaded(struct manager *m)
     if (m->line.rows && m->final.read < m->load.min_submitted)
         m->final.read = m->load.min_submitted; /* by the leader that signed the row */
     m->final.regular_from = from;
-    if (m->reconcile.on)
-        manager__reconcile_begin(m);
-    if (m->reconcile.on && m->reconcile.from + 1 < from)
-        from = m->reconcile.from + 1;
+    if (m->reconcile.on) {
+        uint64_t lost = manager__reconcile_begin(m);
+        from = lost < from ? lost : from;
+    }
     manager__follow(m, from);
 }
 

@@ -204,6 +204,7 @@ struct reconciling { /* reconcile.c: commits that may be lost */
     bool done;       /* in this leadership */
     bool adopt_due;  /* found[] is to be stored */
     uint64_t from;   /* no block up to it can know more */
+    uint64_t after;  /* the search began behind this one, which is higher if `from` is too far */
     uint64_t end;    /* used nonces that are not final by then are no longer waited for */
     uint64_t seen_block; /* of the snapshot */
     struct tx_found *found;
@@ -562,8 +563,10 @@ void manager__nonce_stored(struct manager *m, const struct manager_event *ev);
 
 /* ---- reconcile.c ---- */
 void manager__found_clear(struct manager *m);
-/* the chain is there: how far back, and how long to wait */
-void manager__reconcile_begin(struct manager *m);
+/* the chain is there: how long to wait, and the first block to search */
+uint64_t manager__reconcile_begin(struct manager *m);
+/* The search began behind blocks that it should read: the node had invented a final height. */
+bool manager__reconcile_skips(const struct manager *m);
 /* what is not final yet is waited for, from here on */
 void manager__reconcile_patience(struct manager *m);
 void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev);

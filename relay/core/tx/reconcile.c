@@ -37,17 +37,29 @@ void manager__reconcile_patience(struct manager *m)
     m->reconcile.end = m->chain.finalized + era;
 }
 
-void manager__reconcile_begin(struct manager *m)
+/* The block after which they are looked for. Where the node invented the final height, the search
+ * begins once more when that is dropped, so `from` stays what the table says. */
+static uint64_t after(const struct manager *m)
+{
+    bool far = m->chain.finalized > m->reconcile.from + RECONCILE_BLOCKS_MAX;
+    return far ? m->chain.finalized - RECONCILE_BLOCKS_MAX : m->reconcile.from;
+}
+
+uint64_t manager__reconcile_begin(struct manager *m)
 {
     PRE(m->reconcile.on);
-    uint64_t from = m->reconcile.from;
     manager__reconcile_patience(m);
-    if (m->chain.finalized <= from + RECONCILE_BLOCKS_MAX)
-        return;
-    m->reconcile.from = m->chain.finalized - RECONCILE_BLOCKS_MAX;
-    manager__alert(
-        m, "lost commits are looked for from block %llu on: from block %llu would be too far",
-        (unsigned long long)m->reconcile.from, (unsigned long long)from);
+    m->reconcile.after = after(m);
+    if (m->reconcile.after > m->reconcile.from)
+        manager__alert(
+            m, "lost commits are looked for from block %llu on: from block %llu would be too far",
+            (unsigned long long)m->reconcile.after, (unsigned long long)m->reconcile.from);
+    return m->reconcile.after + 1;
+}
+
+bool manager__reconcile_skips(const struct manager *m)
+{
+    return m->reconcile.on && m->reconcile.after > after(m);
 }
 
 void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev)

@@ -105,6 +105,40 @@ static void nothing_was_lost(void **state)
     script_free(s);
 }
 
+/* Seed 2000056390: a node names a final block that nobody has, so far away that the search begins
+ * behind the blocks of lost commits. It begins once more when that height is dropped. */
+static void searched_from_an_invented_block(void **state)
+{
+    (void)state;
+    static const uint64_t invented[] = {UINT64_C(1) << 60, 100200};
+    struct tx_pending row = {0};
+    for (unsigned i = 0; i < 4; i++) {
+        struct script *s = script_new(NULL);
+        uint64_t real = s->finalized;
+        row = loaded_row(s, 5, "broadcast");
+        row.submitted_block = 100;
+        promote(s);
+        expect(s, MANAGER_FX_LOAD);
+        feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
+                                       .snapshot = {.rows = &row,
+                                                    .count = i % 2,
+                                                    .last = true,
+                                                    .next_nonce = 6,
+                                                    .used_nonce = -1,
+                                                    .used_block = -1,
+                                                    .reconcile = true,
+                                                    .reconcile_from = 98}});
+        s->finalized = invented[i / 2];
+        chain_up(s);
+        expect_alert(s, "from block 98 would be too far");
+        none(s, MANAGER_FX_STORE_ADOPT);
+        s->finalized = real;
+        best(s);
+        assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 99);
+        script_free(s);
+    }
+}
+
 /* Two in blocks, one in the pool: all are offered, in the order of their nonces, and what was
  * adopted is loaded. */
 static void found_in_blocks_and_pool(void **state)
@@ -652,6 +686,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_was_lost),
+        cmocka_unit_test(searched_from_an_invented_block),
         cmocka_unit_test(found_in_blocks_and_pool),
         cmocka_unit_test(found_and_not_signed),
         cmocka_unit_test(waits_for_what_is_not_final),
