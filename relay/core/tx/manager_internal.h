@@ -150,6 +150,7 @@ struct probing {         /* probe.c, and judge.c the scout */
     struct backoff backoff;
     uint64_t nonce;    /* UNFINAL: what was answered before */
     bool used_unfinal; /* the last such answer showed more used nonces */
+    bool unread;       /* there are too many such blocks: what seems lost is not judged */
     /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
     uint64_t probe_head;
     bool probe_head_back; /* it is back: what the next probe does not see is lost */

@@ -9,8 +9,12 @@
  * nonce says that nothing was used. */
 #include "manager_internal.h"
 
+/* Blocks that are not final, where something seems lost: need not be read, are read, or are too
+ * many. */
+enum unfinal { UNFINAL_NONE, UNFINAL_READ, UNFINAL_FAR };
+
 enum {
-    UNFINAL_MAX = 64, /* blocks, see must_read_unfinal */
+    UNFINAL_MAX = 64, /* blocks, see is_long */
     BEHIND_MAX = 10,  /* blocks, see tell_behind */
 };
 
@@ -179,19 +183,32 @@ static bool seems_lost(const struct manager *m, const struct row *row, bool firs
            (first || row->state == ROW_UNSURE || row->state == ROW_IN_BLOCK);
 }
 
-/* A long stretch is read for what is in no doubt only: a nonce that was used, and is free again. */
-static bool must_read_unfinal(const struct manager *m, uint64_t nonce)
+/* The blocks above the last final one are more than an era, so nothing can be signed now: finality
+ * stalls, or the node invented its best block. */
+static bool is_long(const struct manager *m)
 {
-    bool first = m->phase != MANAGER_LEADING,
-         longer = m->chain.best > m->final.processed + UNFINAL_MAX;
+    uint32_t era = m->config.era_period;
+    return m->chain.best > m->final.processed + (era > UNFINAL_MAX ? era : UNFINAL_MAX);
+}
+
+/* A long stretch is read for a nonce that was used and is free again, and for bytes that can still
+ * be included. What else seems lost is judged when the stretch is shorter. */
+static enum unfinal must_read_unfinal(const struct manager *m, uint64_t nonce)
+{
+    enum unfinal need = UNFINAL_NONE;
+    bool first = m->phase != MANAGER_LEADING, far = is_long(m);
     if (m->chain.best <= m->final.processed || m->suspension.why == MANAGER_SUSPENSION_REAPED ||
         PLANTED(REAP_UNSEEN))
-        return false;
+        return UNFINAL_NONE;
     for (struct row *row = line_first(&m->line, SET_LIVE, nonce); row;
-         row = line_first(&m->line, SET_LIVE, row->nonce + 1))
-        if (seems_lost(m, row, first) && (first || !longer || row->state == ROW_IN_BLOCK))
-            return true;
-    return false;
+         row = line_first(&m->line, SET_LIVE, row->nonce + 1)) {
+        if (!seems_lost(m, row, first))
+            continue;
+        if (first || !far || row->state == ROW_IN_BLOCK || !row_era_over(row, m->chain.best + 1))
+            return UNFINAL_READ;
+        need = UNFINAL_FAR;
+    }
+    return need;
 }
 
 /* A nonce above all that is known moves the next nonce, and what is signed there waits for ever if
@@ -238,7 +255,9 @@ void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
     }
     if (!first)
         manager__chain_nonce(m, nonce, "at the best block");
-    if (!must_read_unfinal(m, nonce)) {
+    enum unfinal need = must_read_unfinal(m, nonce);
+    m->probe.unread = need == UNFINAL_FAR;
+    if (need != UNFINAL_READ) {
         probe_done(m, nonce);
         return;
     }

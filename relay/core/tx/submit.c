@@ -100,7 +100,10 @@ void manager__send_pump(struct manager *m)
         case SEND_WAIT:
             return;
         case SEND_RESIGN:
-            manager__resign(m, row, REASON_ERA);
+            if (row->was_out && manager__unborn(m))
+                manager__unsure(m, row, false, false); /* what it becomes is decided by a probe */
+            else
+                manager__resign(m, row, REASON_ERA);
             break;
         case SEND_SUBMIT:
             submit(m, row);

@@ -551,6 +551,40 @@ static void looked_for_when_its_nonce_is_free(void **state)
     script_free(s);
 }
 
+/* Seed 2000025619: a node invents a best block, or finality stalls, so the blocks that are not final
+ * would be too many to be read. What seems lost may have been in one of them before the account was
+ * reaped, so it gets no new bytes before they are read. */
+static void not_judged_by_an_invented_block(void **state)
+{
+    (void)state;
+    struct script *s = leading_looking(5);
+    outbox(s, 1);
+    s->era = 64;
+    admitted(s);
+    accept(s, 5);
+    status(s, 5, TX_DROPPED, NULL);
+    uint64_t real = s->best;
+    s->best = UINT64_C(1) << 60;
+    for (int i = 0; i < 3; i++) {
+        best(s);
+        pool_is(s, 0);
+        feed(s, (struct manager_event){.type = MANAGER_EV_NONCE, .used = {.nonce = 5}});
+        none(s, MANAGER_FX_ASK_UNFINAL);
+        none(s, MANAGER_FX_SUBMIT);
+        none(s, MANAGER_FX_RESIGN);
+    }
+    s->best = real;
+    best(s);
+    none(s, MANAGER_FX_RESIGN);
+    pool_is(s, 0);
+    feed(s, (struct manager_event){.type = MANAGER_EV_NONCE, .used = {.nonce = 5}});
+    expect(s, MANAGER_FX_ASK_UNFINAL);
+    none(s, MANAGER_FX_SUBMIT);
+    unfinal_is(s, NULL);
+    expect_submit(s, 5);
+    script_free(s);
+}
+
 /* Somebody else's extrinsic takes the nonce and with it all the money: in the end of that block the
  * nonce is free again, and our bytes are valid. */
 static void reaped_by_the_usurper(void **state)
@@ -765,6 +799,7 @@ int main(void)
         cmocka_unit_test(reaped_in_blocks_that_are_not_final),
         cmocka_unit_test(used_between_the_questions),
         cmocka_unit_test(looked_for_when_its_nonce_is_free),
+        cmocka_unit_test(not_judged_by_an_invented_block),
         cmocka_unit_test(reaped_by_the_usurper),
         cmocka_unit_test(payment_one_try_for_all),
         cmocka_unit_test(payment_one_try_after_the_hold),
