@@ -164,6 +164,8 @@ static void ask_arrives(struct world *w, struct event *e)
             x->number = lie_nonce(w);
         else
             x->number = lie_once(w, x->number);
+        if (x->number < best->nonce[q->account])
+            x->at = 0; /* it shows a used nonce as free, so the bytes may be sent once more */
         break;
     case ASK_HASH:
         x = hash_answer(w, r->wire.node, q->height);
