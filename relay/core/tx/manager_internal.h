@@ -442,8 +442,8 @@ void manager__late_resigns(struct manager *m);
 void manager__sign_pump(struct manager *m);
 
 /* ---- finality.c ---- */
-/* The account's nonce at the last finalized block that was read is known: a nonce from `final.nonce`
- * on is not used in any of them. */
+/* The account's nonce at the last finalized block that was read is known: no nonce from
+ * `final.nonce` on is used there. */
 bool manager__nonce_settled(const struct manager *m);
 void manager__follow(struct manager *m, uint64_t from);
 void manager__finalized(struct manager *m, const struct manager_block *told);

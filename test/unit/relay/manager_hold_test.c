@@ -551,9 +551,9 @@ static void looked_for_when_its_nonce_is_free(void **state)
     script_free(s);
 }
 
-/* Seed 2000025619: a node invents a best block, or finality stalls, so the blocks that are not final
- * would be too many to be read. What seems lost may have been in one of them before the account was
- * reaped, so it gets no new bytes before they are read. */
+/* Seed 2000025619: a node invents a best block, or finality stalls, so the blocks that are not
+ * final would be too many to be read. What seems lost may have been in one of them before the
+ * account was reaped, so it gets no new bytes before they are read. */
 static void not_judged_by_an_invented_block(void **state)
 {
     (void)state;
