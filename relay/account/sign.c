@@ -1,5 +1,5 @@
 /* One signed extrinsic for a row: parameters from what the node said last, the era anchored on the
- * finalized head (a head that can be reorganised away would make a bad proof, cases 90 and 91). */
+ * finalized head: a head that can be reorganised away would make a bad proof. */
 #include "account/account.h"
 #include "base/check.h"
 #include "base/heard.h"

@@ -102,7 +102,9 @@ static uint32_t signed_before(const struct world *w, const struct tx *t)
 uint32_t tx_sign(struct world *w, const struct tx_content *x)
 {
     struct chain *c = &w->chain;
-    INVARIANT(c->tx_count < TXS && x->nonce < NONCES);
+    HOLDS(w, c->tx_count < TXS && x->nonce < NONCES, "hot loop",
+          "nonce %llu of account %d is signed for transaction %lld, and no seed needs as many",
+          (unsigned long long)x->nonce, x->account, (long long)x->id);
     struct tx t = {.account = x->account,
                    .nonce = x->nonce,
                    .id = x->id,
@@ -141,7 +143,8 @@ uint32_t ancestor_at(const struct world *w, uint32_t block, uint64_t number)
 static uint32_t block_new(struct world *w, uint32_t parent)
 {
     struct chain *c = &w->chain;
-    INVARIANT(c->block_count < BLOCKS);
+    HOLDS(w, c->block_count < BLOCKS, "liveness", "%u blocks did not end what was begun",
+          c->block_count);
     uint32_t i = c->block_count++;
     const struct block *p = &c->blocks[parent];
     struct block *b = &c->blocks[i];

@@ -398,6 +398,31 @@ static void reaped_found_at_the_start(void **state)
     script_free(s);
 }
 
+/* Who used the nonces, and in which blocks, is unknown: by 64 blocks after the first final one they
+ * are final everywhere. A height that a node invented does not put that off for ever. */
+static void reaped_below_an_invented_height(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    s->used_nonce = 7; /* and no block */
+    struct tx_pending row = loaded_row(s, 7, "broadcast");
+    load(s, &row, 1, 8);
+    uint64_t real = s->finalized;
+    s->finalized = 1000000;
+    chain_up(s);
+    s->finalized = real;
+    best(s);
+    finals(s, 97, 2);
+    none(s, MANAGER_FX_STORE_PAUSE);
+    for (uint64_t n = real + 1; n < real + 64; n++)
+        finalized_at(s, n, 2, 0, NULL);
+    none(s, MANAGER_FX_STORE_PAUSE);
+    finalized_at(s, real + 64, 2, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension,
+                     MANAGER_SUSPENSION_REAPED);
+    script_free(s);
+}
+
 /* Of nodes the one that is asked may be behind the one that spoke before: a lower nonce at its best
  * block, or in a finalized block below the records, is no news of the account. */
 static void lower_nonce_of_a_lagging_node(void **state)
@@ -793,6 +818,7 @@ int main(void)
         cmocka_unit_test(version_found_at_the_start),
         cmocka_unit_test(reaped_while_leading),
         cmocka_unit_test(reaped_found_at_the_start),
+        cmocka_unit_test(reaped_below_an_invented_height),
         cmocka_unit_test(lower_nonce_of_a_lagging_node),
         cmocka_unit_test(holes_of_a_former_life),
         cmocka_unit_test(reaped_while_nobody_led),
