@@ -65,6 +65,8 @@ void cli_follow_state(const char *command, bool live, uint64_t age_ms, const str
 /* Keys and settings of a configuration as the service wants them. */
 int cli_service_config(const struct config *c, struct service_config *ret, struct err *err);
 void cli_service_config_done(struct service_config *c);
+/* The service takes the keys over. NULL: err says why. */
+struct service *cli_service_new(struct loop *l, struct service_config *c, struct err *err);
 
 /* A table of a result on stdout, or JSON lines. */
 void cli_print_table(const struct conn_result *r);

@@ -171,9 +171,7 @@ static int run_run(int argc, char **argv)
     service.on_exit = on_exit_;
     service.on_drain = on_drain;
     service.arg = &r;
-    r.service = service_new(r.loop, &service, &err);
-    for (size_t i = 0; i < service.account_count; i++)
-        service.accounts[i].key = NULL; /* the service owns them now */
+    r.service = cli_service_new(r.loop, &service, &err);
     if (r.service) {
         begin(&r);
         loop_run(r.loop);

@@ -53,6 +53,10 @@ struct registering {
 
 static void start_leading(struct service *s)
 {
+    if (s->config.on_registered) {
+        s->config.on_registered(s->config.arg);
+        return;
+    }
     s->phase = SERVICE_RUNNING;
     s->registered = true;
     log_info("relay.running", "relay=%s holder=%s accounts=%zu role=%s", s->name, s->holder,

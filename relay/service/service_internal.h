@@ -26,8 +26,9 @@ struct service {
     size_t rooms_draining, rooms_open; /* that have not called back; that are not closed */
     struct store *store;               /* these three: NULL once their room is closed */
     struct node *node;
-    struct election *election; /* NULL: standalone */
-    struct handover *handover; /* NULL: standalone */
+    struct election *election;          /* NULL: standalone */
+    struct handover *handover;          /* NULL: standalone */
+    struct standalone *standalone_room; /* NULL: with a database */
     struct service_poll *poll;
     struct service_pool *pool;
     struct service_obstacles *obstacles;

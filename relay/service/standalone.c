@@ -4,7 +4,10 @@
  *   in:  {"account":"alice","call":"0x..",...}  (fields: enqueue_json.h)
  *        {"cmd":"cancel","id":1}, {"cmd":"bump","id":1,"tip":"1000"},
  *        {"cmd":"resume","account":"alice"}
- *   out: {"id":1,"event":"update","account":"alice","nonce":4,"hash":"0x..","state":"in_block"} */
+ *   out: {"id":1,"event":"update","account":"alice","nonce":4,"hash":"0x..","state":"in_block"}
+ *
+ * Without a control endpoint nothing can come after the end of the input: the relay then stops as
+ * soon as everything that it accepted has ended. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +23,14 @@
 
 enum { INPUT_LINE_MAX = 4 << 20 };
 
+struct standalone {
+    struct room room;
+    struct loop_stream *input;
+    struct loop_task look; /* whether all has ended */
+    bool input_ended;
+    size_t asked; /* lines of the input that the store has not answered */
+};
+
 static void print(json_t *line)
 {
     char *text = json_dumps(line, JSON_COMPACT);
@@ -28,6 +39,29 @@ static void print(json_t *line)
     free(text);
     json_decref(line);
 }
+
+/* ---- the end ---- */
+
+static void look(struct loop_task *task)
+{
+    struct standalone *x = CONTAINER_OF(task, struct standalone, look);
+    struct service *s = x->room.service;
+    if (s->phase != SERVICE_RUNNING || x->asked || !store_mem_idle(s->store))
+        return;
+    log_info("relay.done", "text=\"the input has ended, and so has everything in it\"");
+    s->config.on_drain(s->config.arg);
+}
+
+/* In the next round: what happened is in the tables then. */
+static void look_later(struct service *s)
+{
+    struct standalone *x = s->standalone_room;
+    loop_task_cancel(&x->look);
+    if (x->input_ended)
+        loop_post(s->loop, &x->look, look);
+}
+
+/* ---- statuses ---- */
 
 static void standalone_event(void *arg, const char *kind, int32_t account, int64_t nonce,
                              int64_t id, const char *state, const uint8_t hash[32],
@@ -47,12 +81,15 @@ static void standalone_event(void *arg, const char *kind, int32_t account, int64
     if (error)
         json_object_set_new(line, "error", json_string(error));
     print(line);
+    look_later(arg);
 }
 
 static void print_error(int code, const char *text)
 {
     print(json_pack("{s:s, s:s}", "error", err_name(code), "text", text));
 }
+
+/* ---- requests ---- */
 
 struct input {
     union {
@@ -67,12 +104,15 @@ static struct input *input_new(struct service *s)
     struct input *x = xcalloc(1, sizeof(*x));
     x->service = s;
     s->ops++;
+    s->standalone_room->asked++;
     return x;
 }
 
 static void input_free(struct input *x)
 {
     struct service *s = x->service;
+    s->standalone_room->asked--;
+    look_later(s);
     free(x);
     service_op_done(s);
 }
@@ -149,8 +189,12 @@ static void on_line(void *arg, const char *line, size_t len)
         print_error(ERR_ARGUMENT, "line too long");
         return;
     }
+    if (!line && !s->config.control_address) {
+        s->standalone_room->input_ended = true;
+        look_later(s);
+    }
     if (!line || !len)
-        return; /* the end of input ends nothing: what was accepted is still carried out */
+        return; /* what was accepted is carried out, whatever comes of the input */
     json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
     if (request && s->store)
         take(s, request);
@@ -160,11 +204,6 @@ static void on_line(void *arg, const char *line, size_t len)
         print_error(ERR_ARGUMENT, error.text);
     json_decref(request);
 }
-
-struct standalone {
-    struct room room;
-    struct loop_stream *input;
-};
 
 static void on_state(void *arg, enum store_state state, const struct err *err)
 {
@@ -248,8 +287,11 @@ static void standalone_close(struct room *r)
 static void standalone_free(struct room *r)
 {
     struct standalone *x = CONTAINER_OF(r, struct standalone, room);
-    INVARIANT(!r->service->store);
+    struct service *s = r->service;
+    INVARIANT(!s->store);
     loop_stream_close(x->input);
+    loop_task_cancel(&x->look);
+    s->standalone_room = NULL;
     free(x);
 }
 
@@ -270,7 +312,7 @@ struct room *service_standalone(struct service *s, struct err *err)
     (void)err;
     if (!s->standalone)
         return NULL;
-    struct standalone *x = xcalloc(1, sizeof(*x));
+    struct standalone *x = s->standalone_room = xcalloc(1, sizeof(*x));
     x->room = (struct room){.ops = &ops, .service = s};
     s->store = store_mem_new(s->loop, &(struct store_mem_config){.on_state = on_state,
                                                                  .on_event = standalone_event,

@@ -122,6 +122,17 @@ static void on_notice(void *arg, struct mem_session *to, const struct mem_notice
         tell_event(s, "finished", n, n->nonce_outcome, n->error);
 }
 
+bool store_mem_idle(const struct store *base)
+{
+    const struct mem_tables *t = &CONTAINER_OF(base, const struct store_mem, base)->db->t;
+    for (size_t i = 0; i < t->account_count; i++) {
+        const struct mem_account *a = t->accounts[i];
+        if (a->pending_count || !list_empty(&a->outbox) || !list_empty(&a->signed_rows))
+            return false;
+    }
+    return true;
+}
+
 /* ---- life ---- */
 
 static void opened(struct loop_task *task)

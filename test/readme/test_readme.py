@@ -43,7 +43,7 @@ class Readme(unittest.TestCase):
     def setUp(self):
         self.dir = proc.make_dir('txreadme-')
         self.pg = Postgres(os.path.join(self.dir, 'pg'), durable=False)
-        self.chain = Devchain(self.dir, '--block-ms', '100', '--finality-lag', '1')
+        self.chain = Devchain(self.dir, '--block-ms', '250', '--finality-lag', '1')
         host = dict(p.split('=', 1) for p in self.pg.dsn.split())
         self.env = {
             **os.environ,

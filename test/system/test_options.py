@@ -63,6 +63,65 @@ class Options(unittest.TestCase):
             self.assertIn(lines[0]['hash'], text)
             self.assertIn('tip 8', text)
 
+    def test_register_before_the_first_relay(self):
+        """Applications can enqueue as soon as `register` has ended; a key that is not the alias's is refused with both."""
+        with World() as world:
+            relay = world.relay('later', start=False)
+            early = cli('enqueue', 'alice', '0x00000c6f6e65', '--config', relay.config, check=False)
+            self.assertEqual(early.returncode, 1)
+            self.assertIn('no such account', early.stderr)
+            for _ in range(2):  # the second time changes nothing
+                done = cli('register', '--config', relay.config)
+                self.assertEqual((done.returncode, done.stdout.split()[0]), (0, 'alice'), done.stderr)
+            self.assertEqual(world.pg.query('SELECT alias FROM txrelay.leaders WHERE holder IS NOT NULL'), [])
+            tx = int(cli('enqueue', 'alice', '0x00000c6f6e65', '--config', relay.config).stdout)
+            with open(relay.config) as file:
+                text = file.read()
+            other = relay.config + '.other'
+            with open(other, 'w') as file:
+                file.write(text.replace('alias: alice', 'alias: another'))
+            done = cli('register', '--config', other, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn('registered as "alice"', done.stderr)
+            relay.start()
+            proc.wait_for('it to end', lambda: world.pg.query(
+                "SELECT id FROM txrelay.finished_transactions WHERE id = %s AND outcome = 'ok'", (tx,)))
+
+    def test_standalone_ends_with_its_input(self):
+        """In a pipe: it stops by itself, and not before everything is finalized. With a control endpoint it goes on."""
+        with World() as world:
+            for control in (False, True):
+                relay = world.relay('control' if control else 'pipe', start=False, dsn=None)
+                if not control:
+                    with open(relay.config) as file:
+                        kept = [line for line in file if not line.startswith('control:')]
+                    with open(relay.config, 'w') as file:
+                        file.writelines(kept)
+                with open(relay.log, 'w') as log:
+                    child = subprocess.Popen([proc.TXRELAY, 'run', '--config', relay.config], stdin=subprocess.PIPE,
+                                             stdout=subprocess.PIPE, stderr=log, text=True)
+                proc.on_exit(child.kill)
+                for note in 'one', 'two', 'one':  # the second 'one' has the first one's key
+                    child.stdin.write(json.dumps({'account': 'alice', 'call': '0x' + remark(f'{note} {control}').hex(),
+                                                  'key': note}) + '\n')
+                child.stdin.write('no JSON\n')
+                child.stdin.close()
+                ended = []
+                for line in map(json.loads, iter(child.stdout.readline, '')):
+                    if line.get('event') == 'finished':
+                        ended.append(line['outcome'])
+                    if control and len(ended) == 2:
+                        break
+                self.assertEqual(ended, ['ok', 'ok'])
+                if control:
+                    self.assertIsNone(child.poll())
+                    self.assertTrue(relay.status())
+                    child.terminate()
+                self.assertEqual(child.wait(60), 0)
+                child.stdout.close()
+            calls = [x.call for _, _, _, x in world.chain.walk()]
+            self.assertEqual(sorted(calls), sorted(remark(f'{note} {control}') for control in (False, True) for note in ('one', 'two')))
+
     def test_standalone_knows_times(self):
         """Without a database too: a time to wait for, a last block, a cancellation, a bump, clear errors."""
         with World() as world:

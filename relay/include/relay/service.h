@@ -59,8 +59,12 @@ struct service_config {
     bool read_stdin;                /* standalone: JSON lines in */
     void (*on_exit)(void *arg,
                     const struct err *err); /* the service cannot go on (permanent error) */
-    void (*on_drain)(
-        void *arg); /* a client of the control endpoint asked for it: stop the service */
+    /* NULL: the relay leads from then on. Otherwise it only registers its accounts, calls this, and
+     * waits to be stopped. */
+    void (*on_registered)(void *arg);
+    /* Stop the service: a client of the control endpoint asked for it, or a standalone relay
+     * without such an endpoint has carried out all of its input. */
+    void (*on_drain)(void *arg);
     void *arg;
 };
 

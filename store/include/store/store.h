@@ -82,6 +82,7 @@ struct store_mem_config {
     void *arg;
 };
 struct store *store_mem_new(struct loop *l, const struct store_mem_config *config);
+bool store_mem_idle(const struct store *s); /* every transaction has ended */
 
 void store_open(struct store *s);
 /* Requests in flight end with ERR_CANCELED first; cb fires once all is closed; s is freed after
