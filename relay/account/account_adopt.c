@@ -6,17 +6,21 @@
 #include "base/alloc.h"
 #include "base/check.h"
 
+static void answered(struct op *op, struct manager_event stored)
+{
+    stored.type = MANAGER_EV_STORED;
+    stored.stored.write = op->effect;
+    if (op->u.req.err.code || !op_current(op))
+        op_failed(op);
+    else
+        account_event(op->account, &stored);
+    op_free(op);
+}
+
 static void adopted(struct store_req *req)
 {
     struct op *op = op_of(req);
-    if (req->err.code || !op_current(op))
-        op_failed(op);
-    else
-        account_event(op->account,
-                      &(struct manager_event){
-                          .type = MANAGER_EV_STORED,
-                          .stored = {.write = op->effect, .adopted = (size_t)op->u.adopt.adopted}});
-    op_free(op);
+    answered(op, (struct manager_event){.stored.adopted = (size_t)op->u.adopt.adopted});
 }
 
 static void failed_later(struct loop_task *task)
@@ -68,14 +72,7 @@ void account_adopt(struct account *a, const struct manager_effect *fx)
 static void heard(struct store_req *req)
 {
     struct op *op = op_of(req);
-    if (req->err.code || !op_current(op))
-        op_failed(op);
-    else
-        account_event(op->account,
-                      &(struct manager_event){
-                          .type = MANAGER_EV_STORED,
-                          .stored = {.write = op->effect, .until = (uint64_t)op->u.heard.until}});
-    op_free(op);
+    answered(op, (struct manager_event){.stored.until = (uint64_t)op->u.heard.until});
 }
 
 void account_heard(struct account *a, const struct manager_effect *fx)

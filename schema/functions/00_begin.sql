@@ -1,7 +1,10 @@
 -- txrelay: begins the application of schema/functions. All of these files are applied in the order of their names and in one
 -- transaction (README.md, "How the schema is applied").
 
--- The roles of the schema, as 0001_init.sql makes them: a dump that is restored into another cluster has none.
+-- The roles of the schema. They belong to the cluster, so a dump that is restored into another one has
+-- none, and the migration of another database may create them at the same moment: "exists already" is
+-- success in both of its forms, seen before the insert, or after losing the race for the unique index. An
+-- installer without CREATEROLE can continue if an administrator created the roles before.
 DO $roles$
 DECLARE
     v_role text;

@@ -11,19 +11,26 @@ CREATE OR REPLACE VIEW txrelay.leader_obstacle AS
         > (SELECT greatest(clock_timestamp() + h.clock_offset, h.reached) FROM txrelay.high_water h WHERE h.one) -- steady_clock
         AND o.code NOT IN ('suspended', 'lost_commits');
 
+-- Accounts that no relay has led for five seconds, or since they exist.
+CREATE OR REPLACE VIEW txrelay.unled_accounts AS
+    SELECT a.account, coalesce(r.expiry_2, l.expiry_2, a.created_at) AS since,
+        'no relay that has this account runs and reaches this database'
+        || coalesce('; the last leader was ' || l.holder, '') AS reason
+    FROM txrelay.accounts a JOIN txrelay.leadership l ON l.subject = a.account
+    LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder
+    WHERE coalesce(r.expiry_2, l.expiry_2, a.created_at)
+        < (SELECT greatest(clock_timestamp() + h.clock_offset, h.reached) FROM txrelay.high_water h WHERE h.one) - interval '5 s'; -- steady_clock
+
 -- Why the transactions of an account are not done yet; NULL: nothing keeps it from going on. What only
 -- blocked_accounts knows (locks and rows in other hands) is not asked here.
 CREATE OR REPLACE FUNCTION txrelay.account_waits(p_account int) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 BEGIN
     RETURN (SELECT CASE WHEN a.paused THEN format('%s: %s', coalesce(a.suspension, 'paused'), a.paused_reason)
-            WHEN coalesce(r.expiry_2, l.expiry_2, a.created_at)
-                < (SELECT greatest(clock_timestamp() + h.clock_offset, h.reached) FROM txrelay.high_water h WHERE h.one) - interval '5 s'
-                THEN 'no_leader: no relay that has this account runs and reaches this database'
+            WHEN u.reason IS NOT NULL THEN 'no_leader: ' || u.reason
             WHEN a.reconcile_from IS NOT NULL THEN 'lost_commits: what lost commits have sent may still be included'
             ELSE (SELECT format('%s: %s', o.code, o.detail) FROM leader_obstacle o WHERE o.account = a.account) END
-        FROM accounts a JOIN leadership l ON l.subject = a.account
-        LEFT JOIN relay_leases r ON l.leased AND r.holder = l.holder WHERE a.account = p_account);
+        FROM accounts a LEFT JOIN unled_accounts u ON u.account = a.account WHERE a.account = p_account);
 END
 $$;
 
@@ -121,12 +128,9 @@ CREATE OR REPLACE VIEW txrelay.blocked_accounts AS
         LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder
         WHERE l.subject = a.account AND coalesce(r.expiry_2, l.expiry_2, '-infinity')
             < (SELECT greatest(clock_timestamp() + h.clock_offset, h.reached) FROM txrelay.high_water h WHERE h.one) LIMIT 1) k ON true
-    LEFT JOIN LATERAL (SELECT coalesce(r.expiry_2, l.expiry_2, a.created_at) AS since,
-        'nobody leads it: no relay that has this account runs and reaches this database'
-        || coalesce('; the last leader was ' || l.holder, '') AS reason
-        FROM txrelay.leadership l LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder
-        WHERE l.subject = a.account AND coalesce(r.expiry_2, l.expiry_2, a.created_at)
-            < (SELECT greatest(clock_timestamp() + h.clock_offset, h.reached) FROM txrelay.high_water h WHERE h.one) - interval '5 s'
+    LEFT JOIN LATERAL (SELECT n.since, 'nobody leads it: ' || n.reason AS reason
+        FROM txrelay.unled_accounts n
+        WHERE n.account = a.account
             AND (p.nonce IS NOT NULL OR EXISTS (SELECT FROM txrelay.outbox o WHERE o.account = a.account)
                 OR EXISTS (SELECT FROM txrelay.outbox_presigned o WHERE o.account = a.account))) u ON true
     LEFT JOIN LATERAL (SELECT x.id, w.since, w.who

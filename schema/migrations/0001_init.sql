@@ -1,37 +1,9 @@
--- txrelay 0001: the schema, roles, types, tables, indexes.
+-- txrelay 0001: the schema, types, tables, indexes.
 --
 -- txrelay migrate runs this file once, inside one transaction. Functions, views, triggers and
 -- rights are in schema/functions and are applied again at each version.
 
 CREATE SCHEMA txrelay;
-
--- Roles belong to the cluster. The migration of another database may create them at the same
--- moment, so "exists already" is success in both of its forms: seen before the insert, or after
--- losing the race for the unique index. An installer without CREATEROLE can continue if an
--- administrator created the roles before.
-DO $roles$
-DECLARE
-    v_role text;
-BEGIN
-    FOREACH v_role IN ARRAY ARRAY['txrelay_app', 'txrelay_relay', 'txrelay_follower'] LOOP
-        CONTINUE WHEN EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = v_role);
-        BEGIN
-            EXECUTE pg_catalog.format('CREATE ROLE %I NOLOGIN', v_role);
-        EXCEPTION
-            WHEN duplicate_object OR unique_violation THEN NULL;
-            WHEN insufficient_privilege THEN
-                RAISE EXCEPTION USING
-                    ERRCODE = 'insufficient_privilege',
-                    MESSAGE = pg_catalog.format('role %s does not exist and user %s may not create roles',
-                                                v_role, current_user),
-                    HINT = pg_catalog.format('Let an administrator run: CREATE ROLE txrelay_app NOLOGIN; '
-                        'CREATE ROLE txrelay_relay NOLOGIN; CREATE ROLE txrelay_follower NOLOGIN; or: ALTER ROLE %I '
-                        'CREATEROLE; then migrate again.',
-                        current_user);
-        END;
-    END LOOP;
-END
-$roles$;
 
 CREATE TABLE txrelay.schema_version (
     version    int PRIMARY KEY,

@@ -59,7 +59,8 @@ class FreshCluster(unittest.TestCase):
         self.root.rows('CREATE ROLE poor LOGIN')
         poor = self.database('poor', 'poor')
         with self.assertRaises(psycopg2.Error) as caught:
-            poor.rows(MIGRATIONS[0].read_text())
+            migrate(poor.conn)
+        poor.rollback()
         self.assertEqual(caught.exception.pgcode, '42501')
         self.assertIn('role txrelay_app does not exist and user poor may not', str(caught.exception))
         self.assertIn('CREATE ROLE txrelay_app NOLOGIN; CREATE ROLE txrelay_relay NOLOGIN; CREATE ROLE txrelay_follower NOLOGIN',

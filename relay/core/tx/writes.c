@@ -55,6 +55,15 @@ static bool signs(enum manager_effect_type write)
     return write == MANAGER_FX_ADMIT || write == MANAGER_FX_RESIGN || write == MANAGER_FX_FILL;
 }
 
+static void not_admitted(struct manager *m)
+{
+    if (m->admit.presigned)
+        manager__probe_soon(m); /* a hole that was to be closed is there again */
+    manager__admit_over(m);
+    manager__chain_nonce(m, m->final.nonce,
+                         "in a finalized block"); /* what was put off for these rows */
+}
+
 /* The adapter could not sign: no node, one that knows less than the one before it, or a chain that
  * does not take such a signature. Nothing was written, so nothing need be read again; it is tried
  * again in the next tick, or by what changes the node. */
@@ -65,11 +74,7 @@ static void not_signed(struct manager *m, enum manager_effect_type write)
     m->writes.sign_after_tick = m->chain_tick.count + 1;
     m->writes.unsigned_since_stored = true;
     if (write == MANAGER_FX_ADMIT) {
-        if (m->admit.presigned)
-            manager__probe_soon(m); /* a hole that was to be closed is there again */
-        manager__admit_over(m);
-        manager__chain_nonce(m, m->final.nonce,
-                             "in a finalized block"); /* what was put off for these rows */
+        not_admitted(m);
         return;
     }
     for (size_t i = 0; i < b->count; i++)
@@ -106,11 +111,7 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
     if (ev->write_failed.write == MANAGER_FX_ADMIT && undone &&
         m->admit.conflicts < CONFLICTS_MAX) {
         m->admit.conflicts++;
-        if (m->admit.presigned)
-            manager__probe_soon(m); /* a hole that was to be closed is there again */
-        manager__admit_over(m);
-        manager__chain_nonce(m, m->final.nonce,
-                             "in a finalized block"); /* what was put off for these rows */
+        not_admitted(m);
         return;
     }
     bool refused = err_is_refused(ev->write_failed.code);
