@@ -52,6 +52,7 @@ static void node_free(struct node *n)
     blocks_done(n);
     runtimes_done(n);
     free(n->endpoints);
+    free(n->refused);
     free(n);
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/host.h"
 #include "base/log.h"
@@ -175,6 +176,36 @@ static bool all_are_of_another_chain(const struct node *n)
     return true;
 }
 
+static bool is_refused(const struct node *n, const uint8_t genesis[32])
+{
+    for (size_t i = 0; i < n->refused_count; i++)
+        if (memcmp(n->refused[i], genesis, 32) == 0)
+            return true;
+    return false;
+}
+
+bool node_refuse_chain(struct node *n, const uint8_t genesis[32], const struct err *why)
+{
+    PRE(why->code);
+    if (n->config.genesis)
+        return false;
+    if (n->phase != NODE_READY || memcmp(n->genesis, genesis, 32) != 0)
+        return true; /* it has been left */
+    n->endpoints[n->endpoint_at].other_chain = true;
+    if (all_are_of_another_chain(n))
+        return false;
+    n->refused = xrealloc(n->refused, (n->refused_count + 1) * sizeof(*n->refused));
+    memcpy(n->refused[n->refused_count++], genesis, 32);
+    n->genesis_known = false;
+    /* Nothing that was read there is true of another chain. */
+    LIST_EACH (pos, &n->runtimes)
+        CONTAINER_OF(pos, struct runtime, node)->replaced = true;
+    n->heard = (struct heard){0};
+    n->info.best_known = 0;
+    node__fault(n, why);
+    return true;
+}
+
 /* Chopsticks, a fork of a chain for development, makes up the roots of its blocks. A node of
  * another host could claim to be one and would then be believed. */
 static bool may_be_chopsticks(struct node *n)
@@ -200,7 +231,7 @@ static void got_version(struct node *n, const struct jv *version)
 
 static void got_genesis(struct node *n, const uint8_t hash[32])
 {
-    bool other = n->genesis_known && memcmp(n->genesis, hash, 32) != 0;
+    bool other = n->genesis_known ? memcmp(n->genesis, hash, 32) != 0 : is_refused(n, hash);
     n->endpoints[n->endpoint_at].other_chain = other;
     if (other) {
         struct err err;
@@ -208,8 +239,8 @@ static void got_genesis(struct node *n, const uint8_t hash[32])
         wire_hash_text(n->genesis, want);
         wire_hash_text(hash, have);
         err_set(&err, all_are_of_another_chain(n) ? ERR_GENESIS : ERR_PROTOCOL,
-                "another chain: the genesis is %s, wanted is %s; the node is %s", have, want,
-                node__url(n));
+                "another chain: the genesis is %s, wanted is %s; the node is %s", have,
+                n->genesis_known ? want : "that of the registered accounts", node__url(n));
         fail(n, &err);
         return;
     }

@@ -358,6 +358,8 @@ struct node {
 
     bool genesis_known; /* configured, or of the first node; every other chain is refused */
     uint8_t genesis[32];
+    uint8_t (*refused)[32]; /* chains that the owner has nothing to do on */
+    size_t refused_count;
     struct node_info info;
 
     enum handshake_step step;

@@ -65,6 +65,20 @@ static void start_leading(struct service *s)
         room_run(s->rooms[i]);
 }
 
+/* The accounts are registered for another chain than the endpoint's: one of its chain may follow in
+ * the list. */
+static bool pass_over(struct service *s, const struct err *why)
+{
+    if (!node_refuse_chain(s->node, s->genesis, why))
+        return false;
+    if (!s->other_chain)
+        log_error("chain.other", "text=\"%s; the next endpoint is tried\"", why->text);
+    s->other_chain = true;
+    for (size_t i = 0; i < s->account_count; i++)
+        s->accounts[i].store_account = 0;
+    return true;
+}
+
 static void registered(struct store_req *req)
 {
     struct registering *r = CONTAINER_OF(req, struct registering, req.req);
@@ -77,14 +91,19 @@ static void registered(struct store_req *req)
     store_req_done(req);
     free(r);
     service_op_done(s);
-    if (err.code && err_class(err.code) != ERR_CLASS_RETRY &&
+    bool passed_over = err.code == ERR_GENESIS && pass_over(s, &err);
+    if (err.code && !passed_over && err_class(err.code) != ERR_CLASS_RETRY &&
         err_class(err.code) != ERR_CLASS_CANCELED)
         service_fail(s, &err);
     if (s->registering || s->phase != SERVICE_STARTING)
         return;
-    for (size_t i = 0; i < s->account_count; i++)
-        if (!s->accounts[i].store_account)
-            return; /* tried again when the store comes back */
+    for (size_t i = 0; i < s->account_count; i++) {
+        if (s->accounts[i].store_account)
+            continue;
+        if (s->other_chain)
+            service_register(s); /* another endpoint may be up already */
+        return;                  /* else tried again when the store comes back */
+    }
     start_leading(s);
 }
 
@@ -94,6 +113,7 @@ void service_register(struct service *s)
     if (s->phase != SERVICE_STARTING || !s->store_up || !info || s->registering)
         return;
     memcpy(s->genesis, info->genesis, sizeof(s->genesis));
+    s->other_chain = false;
     for (size_t i = 0; i < s->account_count; i++) {
         struct account *a = &s->accounts[i];
         struct registering *r = xcalloc(1, sizeof(*r));

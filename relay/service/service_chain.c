@@ -44,7 +44,7 @@ static void tell_leaders(struct service *s, enum manager_event_type type,
 
 static void heard_of(struct service *s, const struct node_info *info)
 {
-    if (s->election)
+    if (s->election && s->registered) /* else it may be another chain's */
         election_best(s->election, info->best_number, info->finalized_number);
 }
 
@@ -250,6 +250,13 @@ static void chain_open(struct room *r)
     node_open(r->service->node);
 }
 
+static void chain_run(struct room *r)
+{
+    const struct node_info *info = node_info(r->service->node);
+    if (info)
+        heard_of(r->service, info);
+}
+
 static void closed(void *arg)
 {
     struct room *r = arg;
@@ -284,6 +291,7 @@ static void chain_status(const struct room *r, struct service_status *ret)
 
 static const struct room_ops ops = {.name = "chain",
                                     .open = chain_open,
+                                    .run = chain_run,
                                     .close = chain_close,
                                     .free = chain_free,
                                     .status = chain_status};

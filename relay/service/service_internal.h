@@ -42,7 +42,8 @@ struct service {
         others_best; /* what another relay's node had when that was noticed first; 0: nothing */
     uint8_t genesis
         [32]; /* of the chain that the accounts are registered for: the node may be away since */
-    bool registered; /* all accounts: they take part in the election */
+    bool other_chain; /* the accounts are registered for another one */
+    bool registered;  /* all accounts: they take part in the election */
     bool following;
     uint64_t follow_next; /* the next finalized height the node will report */
     uint64_t final_read;  /* the highest one that it has reported */

@@ -194,7 +194,12 @@ BEGIN
     ELSIF a.alias <> p_alias THEN
         PERFORM bad_argument('relay_register', 'p_alias', format('is "%s", and this account is registered as "%s"',
             p_alias, a.alias), 'Use the registered alias in the configuration of every relay.');
-    ELSIF a.account_id <> p_account_id OR a.genesis <> p_genesis THEN
+    ELSIF a.account_id = p_account_id AND a.genesis <> p_genesis THEN
+        RAISE EXCEPTION USING ERRCODE = 'TR015',
+            MESSAGE = format('account %s is registered for the chain with genesis 0x%s, not for the one with 0x%s', p_alias,
+                encode(a.genesis, 'hex'), encode(p_genesis, 'hex')),
+            HINT = 'Correct chain.endpoints or chain.genesis in the configuration, or use another alias for another chain.';
+    ELSIF a.account_id <> p_account_id THEN
         PERFORM bad_argument('relay_register', 'p_alias', format('"%s" is registered for id 0x%s on genesis 0x%s, not '
             'for id 0x%s on genesis 0x%s', p_alias, encode(a.account_id, 'hex'), encode(a.genesis, 'hex'),
             encode(p_account_id, 'hex'), encode(p_genesis, 'hex')),

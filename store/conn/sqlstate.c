@@ -18,6 +18,7 @@ int conn_map_sqlstate(const char *s)
         {"TR012", ERR_ARGUMENT},
         {"TR013", ERR_ARGUMENT},
         {"TR014", ERR_DB_SCHEMA},
+        {"TR015", ERR_GENESIS},
         {"40001", ERR_DB_SERIALIZATION},
         {"40P01", ERR_DB_SERIALIZATION},
         {"40003", ERR_DB_UNKNOWN_OUTCOME},

@@ -154,6 +154,8 @@ static int check_same(const struct mem_account *a, const struct store_enroll *r,
     if (!alias)
         return mem__fail(err, "TR011", "alias is \"%s\", and this account is registered as \"%s\"",
                          r->alias, a->alias);
+    if (mem__same_bytes(a->account_id, r->account_id) && !mem__same_bytes(a->genesis, r->genesis))
+        return mem__fail(err, "TR015", "account %s is registered for another chain", r->alias);
     if (!same_key(a, r))
         return mem__fail(err, "TR011", "alias \"%s\" is registered for another id or genesis",
                          r->alias);

@@ -931,7 +931,7 @@ class Register(Case):
         sql = 'SELECT txrelay.relay_register(%s, %s, %s, %s, %s, %s)'
         good = ['alice', h32('alice'), 'sr25519', b'\1' * 32, '5alice', 42]
         for change, text in (({1: h32('bob')}, (h32('alice').hex(), h32('bob').hex())),
-                             ({3: b'\2' * 32}, ('01' * 32, '02' * 32)), ({2: 'ed25519'}, ('sr25519', 'ed25519')),
+                             ({2: 'ed25519'}, ('sr25519', 'ed25519')),
                              ({5: 77}, ('p_lock_key', '42', '77', 'stop all relays')),
                              ({0: 'other'}, ('"other"', '"alice"')),
                              ({0: 'bob', 1: h32('bob')}, ('p_lock_key', 'bob', 'alice')),
@@ -942,6 +942,7 @@ class Register(Case):
             with self.subTest(change):
                 values = [change.get(i, v) for i, v in enumerate(good)]
                 self.refused('TR011', self.relay.rows, sql, *values, text=text)
+        self.refused('TR015', self.relay.rows, sql, *good[:3], b'\2' * 32, *good[4:], text=('01' * 32, '02' * 32))
         self.assertEqual((self.count('accounts'), self.count('leadership')), (1, 1))
 
     def test_an_account_of_20_bytes(self):

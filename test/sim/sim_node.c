@@ -375,6 +375,15 @@ bool node_version_confirmed(struct node *n)
     return n->ready;
 }
 
+/* All are of one chain. */
+bool node_refuse_chain(struct node *n, const uint8_t genesis[32], const struct err *why)
+{
+    (void)n;
+    (void)genesis;
+    (void)why;
+    return false;
+}
+
 /* Nodes are not compared in the simulation. */
 const char *node_unconfirmed(struct node *n)
 {

@@ -39,6 +39,19 @@ class EndpointsTest(CaseTest):
         world.enqueue('over the second')
         self.assert_once(world)
 
+    def test_r5_the_other_chain_first_without_a_genesis(self):
+        """The chain is the registered accounts': the first endpoint is passed over, and the relay says so."""
+        world = self.world('--block-ms', '100', start=False)
+        first = world.relay('one')
+        world.wait_leader(first)
+        first.kill()
+        wrong = self.liar(world, of_another_chain)
+        relay = world.relay('two', endpoints=[wrong.url, world.chain.ws])
+        relay.wait_log('chain.other.*account alice is registered for the chain with genesis')
+        world.wait_leader(relay)
+        world.enqueue('over the second')
+        self.assert_once(world)
+
     def test_r5_only_the_other_chain(self):
         """It says so and keeps trying."""
         world = self.world('--block-ms', '100', start=False)

@@ -365,6 +365,46 @@ static void one_of_another_chain(void **state)
     rig_done(&rig);
 }
 
+/* The owner refuses a chain: the next endpoint is of the right one, and nothing of the former one
+ * counts, or all are of a wrong one. */
+static void a_chain_that_is_refused(void **state)
+{
+    (void)state;
+    for (unsigned same = 0; same < 2; same++) {
+        struct node_rig rig;
+        struct err why = {0};
+        uint8_t genesis[32], other[32] = {1};
+        rig_start(&rig, 2, &contracts);
+        char *last = &rig.fake[1].blocks[0].hash[65];
+        *last = *last == '0' ? '1' : '0';
+        if (same)
+            memcpy(rig.fake[1].blocks[0].hash, rig.fake[0].blocks[0].hash,
+                   sizeof(rig.fake[0].blocks[0].hash));
+        add_blocks(&rig.fake[0], 20);
+        rig.fake[0].best = 20;
+        add_blocks(&rig.fake[1], 1);
+        rig.fake[1].best = 1;
+        rig_up(&rig);
+        memcpy(genesis, node_info(rig.node)->genesis, 32);
+        err_set(&why, ERR_GENESIS, "not our chain");
+        assert_true(node_refuse_chain(rig.node, other, &why));
+        assert_non_null(node_info(rig.node)); /* that one was left long ago */
+        assert_true(node_refuse_chain(rig.node, genesis, &why));
+        assert_null(node_info(rig.node));
+        if (same) {
+            rig_wait_down(&rig, 2);
+            assert_int_equal(rig.why.code, ERR_GENESIS);
+        } else {
+            rig_wait_ready(&rig, 2);
+            assert_int_equal(rig.down, 1); /* it does not lag behind another chain */
+            assert_memory_not_equal(node_info(rig.node)->genesis, genesis, 32);
+            assert_int_equal(node_info(rig.node)->best_known, 1);
+            assert_false(node_refuse_chain(rig.node, node_info(rig.node)->genesis, &why));
+        }
+        rig_done(&rig);
+    }
+}
+
 static void moves_when_an_endpoint_dies_and_stays_there(void **state)
 {
     (void)state;
@@ -786,6 +826,7 @@ int main(void)
         cmocka_unit_test(another_chain),
         cmocka_unit_test(the_second_endpoint_is_the_right_one),
         cmocka_unit_test(one_of_another_chain),
+        cmocka_unit_test(a_chain_that_is_refused),
         cmocka_unit_test(moves_when_an_endpoint_dies_and_stays_there),
         cmocka_unit_test(the_first_chain_is_kept),
         cmocka_unit_test(an_endpoint_that_lags_is_passed_over),
