@@ -161,7 +161,7 @@ BEGIN
             WHEN 'p_genesis' THEN format('has %s bytes; it must have 32', octet_length(p_genesis))
             WHEN 'p_address' THEN format('has %s characters; 1 to 128', length(p_address))
             WHEN 'p_era' THEN format('is %s; it must be 4 to 4096', coalesce(p_era::text, 'NULL'))
-            ELSE 'is NULL' END, 'See schema/README.md.');
+            ELSE 'is NULL' END, 'See docs/sql.md.');
     END IF;
     PERFORM repair_ids();
     SELECT t.*, l.lock_key INTO a FROM accounts t JOIN leadership l ON l.subject = t.account WHERE t.alias = p_alias;

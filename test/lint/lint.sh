@@ -148,6 +148,20 @@ hits=$(tree | grep '\.md$' | LC_ALL=C xargs -r awk '{ gsub(/[\200-\277]/, "") } 
   !code && length($0) > 100 && !/^\|/ && !/https?:/ { print FILENAME ":" FNR }') && [ -n "$hits" ] &&
   finding "a line over 100 columns: $hits"
 
+# Each folder is explained, in a page: by a README of its own, or by a line of the one above it (`folder/`).
+if [ -f README.md ]; then
+  for dir in $(tree | grep / | grep -vE '(^|/)(\.|include/)|^(docs|test/vectors/|test/fuzz/seeds)' | sed 's|/[^/]*$||' | sort -u); do
+    up=$dir
+    while [ ! -f "$up/README.md" ] && [[ $up == */* ]]; do up=${up%/*}; done
+    below=${dir#"$up"} below=${below#/}
+    named=
+    [ -f "$up/README.md" ] && named=$(if [ -z "$below" ]; then echo yes; else grep -oE "\`(${below%%/*}|$below)/" "$up/README.md"; fi)
+    [ -n "$named" ] || finding "$dir has no README.md, and no README above it names it"
+  done
+  hits=$(tree | grep '/README\.md$' | xargs -r awk 'FNR == 61 { print FILENAME }') && [ -n "$hits" ] &&
+    finding "a README of more than 60 lines (move the rest to docs/): $hits"
+fi
+
 # docs/security.md: what is mended names a test (file: name, name), and each one exists.
 page=docs/security.md
 if [ -f $page ]; then

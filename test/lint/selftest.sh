@@ -69,6 +69,17 @@ wide=$(printf 'x%.0s' {1..101})
 fresh && printf '/* %s */\n' "$wide" >"$tmp/t/base/a.c" && expect width 'over 100 columns'
 fresh && printf '%s\n' "$wide" >"$tmp/t/a.md" && expect width 'over 100 columns'
 
+# A README for each folder, of a page.
+explained() { # the README of store/, which has a folder pg/
+  fresh && mkdir -p "$tmp/t/store/pg" "$tmp/t/base/include" && printf '# a tree\n' | tee "$tmp/t/README.md" "$tmp/t/base/README.md" >/dev/null &&
+    printf 'SELECT 1;\n' >"$tmp/t/store/pg/a.sql" && printf "$1" >"$tmp/t/store/README.md"
+}
+explained '| `pg/` | requests |\n'
+if ! out=$(bash "$here/lint.sh" "$tmp/t" 2>&1); then echo "selftest: folders that are explained are refused: $out"; fails=1; fi
+explained 'requests\n' && expect readme 'store/pg has no README.md'
+explained '| `pg/` | requests |\n' && rm "$tmp/t/base/README.md" && expect readme 'base has no README.md'
+explained "| \`pg/\` |\n$(printf '\\n%.0s' {1..60})" && expect readme 'more than 60 lines'
+
 # The page of attacks.
 attacks() { # lines of the page
   fresh && mkdir -p "$tmp/t/docs" "$tmp/t/test" && printf 'def test_a(self):\n    pass\n' >"$tmp/t/test/a.py" &&

@@ -198,7 +198,7 @@ class Enqueue(Case):
 
 
 class Cost(Case):
-    """What makes an enqueue cheap, in counts (schema/README, "What enqueue costs")."""
+    """What makes an enqueue cheap, in counts (docs/speed.md, "Where its instructions go")."""
 
     def called(self, sql, *args):
         """The functions of ours that a statement enters."""

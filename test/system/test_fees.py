@@ -1,5 +1,5 @@
 """Tips and races for a nonce: the ladder, bumps, and a transaction that is stopped after it was sent (test/cases.md rows
-43, 59, 117; schema/README.md)."""
+43, 59, 117; docs/sql.md)."""
 import unittest
 
 import psycopg2

@@ -1,5 +1,5 @@
 """What an account's policy and an operator decide: nonces lost to others, dispatch errors, a line that stands still, money
-(test/cases.md rows 4, 15, 21, 72, 112, 134; schema/README.md)."""
+(test/cases.md rows 4, 15, 21, 72, 112, 134; docs/sql.md)."""
 import re
 import unittest
 from concurrent.futures import ThreadPoolExecutor

@@ -5,7 +5,7 @@
  *
  * DNS off the loop, own connect deadline per address, pipeline mode, one Sync after each query
  * (a commit boundary: every query is its own transaction), back-off with jitter. Rules and
- * pitfalls: store/README.md. After SETUP: the statements of `setup` were run (timeouts,
+ * pitfalls: docs/connections.md. After SETUP: the statements of `setup` were run (timeouts,
  * keepalives, LISTEN...). */
 #ifndef STORE_CONN_H
 #define STORE_CONN_H

@@ -19,7 +19,7 @@ struct store_account {
     bool reborn;
     /* the one that calls are signed under; 0: whatever the chain has */
     uint32_t transaction_version;
-    /* the policy (schema/README.md) */
+    /* the policy (docs/sql.md) */
     const char *tip_start, *tip_step; /* "0" where not set */
     const char *tip_cap;              /* NULL: none */
     uint32_t tip_step_percent;
