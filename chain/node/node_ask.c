@@ -9,6 +9,12 @@
 #include "chain/codec/hash.h"
 #include "node_internal.h"
 
+static void fail_later(struct node *n, struct node_ask *a, void (*answered)(struct rpc_call *call))
+{
+    rpc__call_fail_later(n->loop, &a->call, n->phase == NODE_CLOSING ? ERR_CANCELED : ERR_NET,
+                         "no node is ready", answered);
+}
+
 static void ask(struct node *n, struct node_ask *a, const char *method, const char *params,
                 void (*answered)(struct rpc_call *call), void (*cb)(struct node_ask *a))
 {
@@ -17,8 +23,7 @@ static void ask(struct node *n, struct node_ask *a, const char *method, const ch
     if (n->phase == NODE_READY)
         rpc_call_start(node__rpc(n), &a->call, method, params, 0, NULL, NULL, answered);
     else
-        rpc__call_fail_later(n->loop, &a->call, n->phase == NODE_CLOSING ? ERR_CANCELED : ERR_NET,
-                             "no node is ready", answered);
+        fail_later(n, a, answered);
 }
 
 static void bad_answer(struct node_ask *a)
@@ -96,7 +101,10 @@ void node_ask_nonce(struct node *n, struct node_ask *a, const uint8_t *account_i
 
 static void got_hash(struct rpc_call *call)
 {
-    struct node_ask *a = of_call(call);
+    struct node_ask *a = CONTAINER_OF(call, struct node_ask, call);
+    if (hash_again(node__rpc(a->node), call, a->number, &a->node->no_block_hash, got_hash))
+        return;
+    of_call(call);
     if (!a->err.code && !jv_is(call->result, JV_NULL)) {
         a->found = wire_hash(call->result, a->hash);
         if (!a->found)
@@ -108,9 +116,12 @@ static void got_hash(struct rpc_call *call)
 void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number,
                    void (*cb)(struct node_ask *a))
 {
-    char params[32];
-    snprintf(params, sizeof(params), "[%llu]", (unsigned long long)number);
-    ask(n, a, "chain_getBlockHash", params, got_hash, cb);
+    PRE(cb);
+    *a = (struct node_ask){.node = n, .number = number, .cb = cb};
+    if (n->phase == NODE_READY)
+        hash_start(node__rpc(n), &a->call, number, n->no_block_hash, got_hash);
+    else
+        fail_later(n, a, got_hash);
 }
 
 /* Append the hashes of a list of extrinsics, and report the signed ones as if in a block of this

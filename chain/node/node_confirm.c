@@ -218,7 +218,11 @@ const char *node_unconfirmed(struct node *n)
     char *out = n->unconfirmed;
     size_t size = sizeof(n->unconfirmed);
     if (c->on && now >= c->began_at + TOLD_TICKS * node__tick_ms(n))
-        snprintf(out, size, "block %llu waits for the word of other endpoints than %s",
+        snprintf(out, size,
+                 n->config.quorum > 1
+                     ? "block %llu waits for the word of other endpoints than %s"
+                     : "block %llu waits: an account's nonce is in doubt and is asked for again, "
+                       "at %s and at each other endpoint",
                  (unsigned long long)c->number, node__url(n));
     else if (s->on && now >= s->began_at + TOLD_TICKS * node__tick_ms(n))
         snprintf(out, size, "the metadata of %s/%u waits for the word of other endpoints than %s",

@@ -4,10 +4,11 @@
  *     -> BEST_WAIT -> BEST_HEADER_WAIT -> RUNTIME_WAIT                its head
  *     -> FINALIZED_WAIT -> FINALIZED_HEADER_WAIT                      what is final
  *     -> NEW_HEADS_WAIT -> FINALIZED_HEADS_WAIT -> RUNTIME_VERSION_WAIT  subscriptions
+ *     [-> FINAL_ITEM_WAIT]                                          what is final, at last
  *     -> READY
  *
- * A refusal in any step is a fault of the endpoint. A lost connection ends the handshake; on_state
- * handles it. */
+ * A refusal in any step is a fault of the endpoint, unless there is another way. A lost connection
+ * ends the handshake; on_state handles it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -38,15 +39,58 @@ static void ask_header(struct node *n, enum handshake_step step, const uint8_t h
     ask(n, step, n->no_header ? "chain_getBlock" : "chain_getHeader", params);
 }
 
-/* The endpoint refuses chain_getHeader: a block has its header, too. */
-static bool ask_block_instead(struct node *n)
+static void ask_genesis(struct node *n)
 {
-    bool header = n->step == HS_BEST_HEADER_WAIT || n->step == HS_FINALIZED_HEADER_WAIT;
-    if (!header || n->call.refused != RPC_ERROR_METHOD || n->no_header)
+    n->step = HS_GENESIS_WAIT;
+    hash_start(node__rpc(n), &n->call, 0, n->no_block_hash, answered);
+}
+
+/* Where the hash of the best block is not told, it is computed from its header. */
+static void ask_best(struct node *n)
+{
+    if (n->no_block_hash)
+        ask(n, HS_BEST_HEADER_WAIT, n->no_header ? "chain_getBlock" : "chain_getHeader", "[]");
+    else
+        ask(n, HS_BEST_WAIT, "chain_getBlockHash", "[]");
+}
+
+static void subscribe(struct node *n);
+
+/* Where the finalized head is not told, its subscription begins with it. */
+static void ask_finalized(struct node *n)
+{
+    if (!n->no_final_head) {
+        ask(n, HS_FINALIZED_WAIT, "chain_getFinalizedHead", "[]");
+        return;
+    }
+    n->step = HS_NEW_HEADS_WAIT;
+    subscribe(n);
+}
+
+/* The endpoint refuses a method, and there is another way. */
+static bool ask_in_another_way(struct node *n)
+{
+    bool best = n->step == HS_BEST_HEADER_WAIT;
+    if (n->call.refused != RPC_ERROR_METHOD)
         return false;
-    n->no_header = true;
-    ask_header(n, n->step,
-               n->step == HS_BEST_HEADER_WAIT ? n->info.best_hash : n->info.finalized_hash);
+    if (n->step == HS_GENESIS_WAIT && !n->no_block_hash) {
+        n->no_block_hash = true;
+        ask_genesis(n);
+    } else if (n->step == HS_BEST_WAIT) {
+        n->no_block_hash = true;
+        ask_best(n);
+    } else if (n->step == HS_FINALIZED_WAIT) {
+        n->no_final_head = true;
+        ask_finalized(n);
+    } else if ((best || n->step == HS_FINALIZED_HEADER_WAIT) && !n->no_header) {
+        n->no_header = true; /* a block has its header, too */
+        if (best && n->no_block_hash)
+            ask_best(n);
+        else
+            ask_header(n, n->step, best ? n->info.best_hash : n->info.finalized_hash);
+    } else {
+        return false;
+    }
     return true;
 }
 
@@ -131,6 +175,33 @@ static void subscribe(struct node *n)
     }
 }
 
+/* Where nothing else tells the finalized head, its first notification does. */
+static void subscribed_to_all(struct node *n)
+{
+    n->step = HS_FINAL_ITEM_WAIT;
+    if (!n->no_final_head || n->final_heard)
+        handshake_final_head(n);
+    else
+        loop_timer_at(n->poll, loop_now_ms(n->loop) + n->config.silence_timeout_ms);
+}
+
+void handshake_final_head(struct node *n)
+{
+    if (n->phase != NODE_HANDSHAKE_WAIT || n->step != HS_FINAL_ITEM_WAIT)
+        return;
+    n->step = HS_IDLE;
+    if (n->no_final_head)
+        heard_base(&n->heard, n->info.finalized_number);
+    heads_raise_best_known(n, n->info.best_number, false);
+    node__ready(n);
+}
+
+void handshake_silent(struct node *n)
+{
+    if (n->step == HS_FINAL_ITEM_WAIT)
+        fail_protocol(n, "chain_getFinalizedHead is refused, and no finalized head was notified");
+}
+
 static void subscribed(struct rpc_call *call)
 {
     struct node *n = node_of_sub(call);
@@ -157,8 +228,7 @@ static void subscribed(struct rpc_call *call)
         subscribe(n);
         return;
     case HS_RUNTIME_VERSION_WAIT:
-        n->step = HS_IDLE;
-        node__ready(n);
+        subscribed_to_all(n);
         return;
     default:
         UNREACHABLE();
@@ -226,7 +296,7 @@ static void got_version(struct node *n, const struct jv *version)
                  "url=%s text=\"it says that it is chopsticks, which makes up the roots of its "
                  "blocks: they are not checked; chain.verify_blocks: true checks them\"",
                  node__url(n));
-    ask(n, HS_GENESIS_WAIT, "chain_getBlockHash", "[0]");
+    ask_genesis(n);
 }
 
 static void got_genesis(struct node *n, const uint8_t hash[32])
@@ -247,7 +317,7 @@ static void got_genesis(struct node *n, const uint8_t hash[32])
     memcpy(n->genesis, hash, 32);
     memcpy(n->info.genesis, hash, 32);
     n->genesis_known = true;
-    ask(n, HS_BEST_WAIT, "chain_getBlockHash", "[]");
+    ask_best(n);
 }
 
 /* Should this endpoint be left because it lags? Not if it is the only one, or if all of them
@@ -300,13 +370,15 @@ static void runtime_fetched(struct runtime_fetch *f)
     }
     bool changed = n->runtime && n->runtime != f->runtime;
     runtime_adopt(n, f->runtime);
-    ask(n, HS_FINALIZED_WAIT, "chain_getFinalizedHead", "[]");
+    ask_finalized(n);
     if (changed && n->config.on_runtime)
         n->config.on_runtime(n->config.arg, &n->info);
 }
 
 static void got_best_header(struct node *n, const struct wire_header *h)
 {
+    if (n->no_block_hash)
+        memcpy(n->info.best_hash, h->head.hash, 32);
     n->hash_computable = h->complete && memcmp(h->head.hash, n->info.best_hash, 32) == 0;
     n->info.best_number = h->head.number;
     if (n->verify_blocks && !n->hash_computable) {
@@ -388,7 +460,7 @@ static void answered(struct rpc_call *call)
         got_version(n, NULL);
         return;
     }
-    if (call->err.code && n->phase == NODE_HANDSHAKE_WAIT && ask_block_instead(n))
+    if (call->err.code && n->phase == NODE_HANDSHAKE_WAIT && ask_in_another_way(n))
         return;
     if (call->err.code || n->phase != NODE_HANDSHAKE_WAIT) {
         fail_call(n, call);
@@ -402,9 +474,10 @@ void handshake_start(struct node *n)
     PRE(n->phase == NODE_HANDSHAKE_WAIT);
     n->no_query_storage = n->no_storage = n->no_header = n->no_watch = false;
     n->no_heads = n->no_finalized = false;
+    n->no_block_hash = n->no_final_head = n->no_version = n->final_heard = false;
     n->verify_blocks = n->config.verify_blocks;
     if (may_be_chopsticks(n))
         ask(n, HS_VERSION_WAIT, "system_version", "[]");
     else
-        ask(n, HS_GENESIS_WAIT, "chain_getBlockHash", "[0]");
+        ask_genesis(n);
 }

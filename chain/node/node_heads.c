@@ -29,12 +29,15 @@ void heads_apply(struct head_watch *w, const struct node_head *head)
 {
     struct node *n = w->node;
     if (w->finalized) {
+        n->final_heard = true;
         n->info.finalized_number = head->number;
         if (head->number < n->heard.base)
             heard_base(&n->heard, head->number); /* it said more before */
         memcpy(n->info.finalized_hash, head->hash, 32);
         if (n->phase == NODE_READY)
             blocks_kick(n);
+        else
+            handshake_final_head(n);
         return;
     }
     n->info.best_number = head->number;
@@ -49,6 +52,8 @@ void heads_apply(struct head_watch *w, const struct node_head *head)
 static bool jumps(const struct head_watch *w, uint64_t number)
 {
     const struct node_info *info = &w->node->info;
+    if (w->finalized && w->node->no_final_head && !w->node->final_heard)
+        return number > info->best_number; /* it is the first one */
     uint64_t last = w->finalized ? info->finalized_number : info->best_number;
     return !heard_is_near(last, number);
 }
@@ -58,6 +63,8 @@ static void hash_answered(struct rpc_call *call)
     struct head_watch *w = CONTAINER_OF(call, struct head_watch, call);
     struct node_head head = w->asked;
     PRE(w->asking);
+    if (hash_again(node__rpc(w->node), call, head.number, &w->node->no_block_hash, hash_answered))
+        return;
     w->asking = false;
     uint8_t hash[32]; /* null: a reorganisation took the height back, or it never was */
     bool found = !call->err.code && wire_hash(call->result, hash);
@@ -77,13 +84,11 @@ static void hash_answered(struct rpc_call *call)
 static void hash_ask(struct head_watch *w)
 {
     PRE(w->waiting && !w->asking);
-    char params[32];
     w->asked = w->next;
     w->waiting = false;
     w->asking = true;
-    snprintf(params, sizeof(params), "[%llu]", (unsigned long long)w->asked.number);
-    rpc_call_start(node__rpc(w->node), &w->call, "chain_getBlockHash", params, 0, NULL, NULL,
-                   hash_answered);
+    hash_start(node__rpc(w->node), &w->call, w->asked.number, w->node->no_block_hash,
+               hash_answered);
 }
 
 static bool known(const struct head_watch *w, const struct node_head *head)
@@ -102,7 +107,8 @@ static void take(struct head_watch *w, const struct jv *item)
         return;
     }
     if (w->node->hash_computable && h.complete && !jumps(w, h.head.number)) {
-        if (!known(w, &h.head))
+        bool first = w->finalized && w->node->no_final_head && !w->node->final_heard;
+        if (first || !known(w, &h.head))
             heads_apply(w, &h.head);
         return;
     }
@@ -179,6 +185,7 @@ static void poll_finalized(struct rpc_call *call)
     PRE(n->polling);
     uint8_t hash[32];
     char text[HASH_TEXT], params[HASH_TEXT + 8];
+    n->no_final_head = n->no_final_head || call->refused == RPC_ERROR_METHOD;
     if (call->err.code || n->phase != NODE_READY || !wire_hash(call->result, hash)) {
         poll_again(n);
         return;
@@ -191,7 +198,7 @@ static void poll_finalized(struct rpc_call *call)
 
 static void ask_finalized(struct node *n)
 {
-    if (n->finalized.notified) {
+    if (n->finalized.notified || n->no_final_head) {
         n->finalized.notified = false;
         poll_again(n);
         return;
@@ -215,6 +222,8 @@ static void poll_best(struct rpc_call *call)
 void heads_poll(void *arg)
 {
     struct node *n = arg;
+    if (n->phase == NODE_HANDSHAKE_WAIT)
+        handshake_silent(n);
     if (n->phase != NODE_READY || n->polling)
         return;
     uint64_t now = loop_now_ms(n->loop);

@@ -29,6 +29,15 @@ bool wire_account(const struct jv *storage_value, const struct metadata *md, uin
                   struct node_balance *ret_balance);
 extern const char wire_events_key[]; /* System.Events, as text */
 
+/* ---- node_hash.c: the hash of a height ---- */
+/* closed: the endpoint is known to refuse chain_getBlockHash. The answer is that of
+ * chain_getBlockHash in both ways: null where the height is not known. */
+void hash_start(struct rpc *r, struct rpc_call *call, uint64_t number, bool closed,
+                void (*cb)(struct rpc_call *call));
+/* For the head of cb. True: chain_getBlockHash was refused, and the other way is tried. */
+bool hash_again(struct rpc *r, struct rpc_call *call, uint64_t number, bool *closed,
+                void (*cb)(struct rpc_call *call));
+
 /* ---- node_runtime.c: versions and metadata ---- */
 struct runtime {
     struct list node;
@@ -71,6 +80,8 @@ void runtime_fetch_start(struct node *n, struct runtime_fetch *f,
                          void (*cb)(struct runtime_fetch *f));
 void runtime_unref(struct runtime *r);
 bool runtime_version_read(const struct jv *value, struct runtime *ret_version);
+/* The answer of state_call Core_version. */
+bool runtime_version_decode(const struct jv *value, struct runtime *ret_version, bool *ret_api);
 void runtimes_done(struct node *n);
 /* Make it the current runtime, take over the reference, and update node_info. */
 void runtime_adopt(struct node *n, struct runtime *r);
@@ -110,8 +121,12 @@ enum handshake_step {
     HS_NEW_HEADS_WAIT,
     HS_FINALIZED_HEADS_WAIT,
     HS_RUNTIME_VERSION_WAIT,
+    HS_FINAL_ITEM_WAIT,
 };
 void handshake_start(struct node *n);
+/* A finalized head was notified, or nothing was for a while. HS_FINAL_ITEM_WAIT ends. */
+void handshake_final_head(struct node *n);
+void handshake_silent(struct node *n);
 
 /* ---- node_lack.c: what endpoints lack ---- */
 enum lack { LACK_BODY, LACK_STATE, LACK_POOL, LACK_COUNT };
@@ -220,8 +235,9 @@ struct peer {
     char *url;       /* whole: it may hold a secret */
     struct rpc *rpc; /* NULL before the first question */
     bool stopping;
-    bool same_chain;      /* of the present connection */
-    bool no_storage_hash; /* it refuses state_getStorageHash */
+    bool same_chain; /* of the present connection */
+    /* It refuses state_getStorageHash, chain_getBlockHash, state_getRuntimeVersion. */
+    bool no_storage_hash, no_block_hash, no_version;
     enum peer_step step;
     uint64_t round; /* confirm.round or second.round of the question that is open */
     size_t nonce_next;
@@ -402,6 +418,8 @@ struct node {
     uint64_t unread_last; /* the last height that was reported as unread */
     /* Methods that this endpoint refuses. */
     bool no_query_storage, no_storage, no_header, no_watch, no_heads, no_finalized;
+    bool no_block_hash, no_final_head, no_version;
+    bool final_heard;    /* a finalized head was notified on this connection */
     uint64_t recheck_at; /* the runtime is asked for again */
     struct confirm confirm;
     struct second second;

@@ -91,12 +91,26 @@ static void reach_step(struct node *n, bool has)
         reach_end(n);
 }
 
+static void reach_answered(struct rpc_call *call);
+
+static void reach_ask(struct node *n, const uint8_t hash[32])
+{
+    bool body = n->reach.kind == LACK_BODY, call = !body && n->no_version;
+    char text[HASH_TEXT], params[HASH_TEXT + 64];
+    wire_hash_text(hash, text);
+    snprintf(params, sizeof(params), call ? "[\"Core_version\",\"0x\",\"%s\"]" : "[\"%s\"]", text);
+    rpc_call_start(node__rpc(n), &n->reach.call,
+                   body   ? "chain_getBlock"
+                   : call ? "state_call"
+                          : "state_getRuntimeVersion",
+                   params, 0, NULL, NULL, reach_answered);
+}
+
 static void reach_answered(struct rpc_call *call)
 {
     struct node *n = CONTAINER_OF(call, struct node, reach.call);
     struct reach *r = &n->reach;
     uint8_t hash[32];
-    char text[HASH_TEXT], params[HASH_TEXT + 8];
     PRE(r->on);
     if (n->phase != NODE_READY || node__gone(&call->err)) {
         r->on = false;
@@ -108,11 +122,7 @@ static void reach_answered(struct rpc_call *call)
     }
     if (r->of_hash && wire_hash(call->result, hash)) {
         r->of_hash = false;
-        wire_hash_text(hash, text);
-        snprintf(params, sizeof(params), "[\"%s\"]", text);
-        rpc_call_start(node__rpc(n), call,
-                       r->kind == LACK_BODY ? "chain_getBlock" : "state_getRuntimeVersion", params,
-                       0, NULL, NULL, reach_answered);
+        reach_ask(n, hash);
         return;
     }
     reach_step(n, !r->of_hash);
@@ -121,12 +131,9 @@ static void reach_answered(struct rpc_call *call)
 static void reach_hash(struct node *n)
 {
     struct reach *r = &n->reach;
-    char params[32];
     r->middle = r->lacks + (r->has - r->lacks) / 2;
     r->of_hash = true;
-    snprintf(params, sizeof(params), "[%llu]", (unsigned long long)r->middle);
-    rpc_call_start(node__rpc(n), &r->call, "chain_getBlockHash", params, 0, NULL, NULL,
-                   reach_answered);
+    hash_start(node__rpc(n), &r->call, r->middle, n->no_block_hash, reach_answered);
 }
 
 bool lack_search(struct node *n, enum lack kind, uint64_t number, const struct err *why)

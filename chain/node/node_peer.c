@@ -77,21 +77,44 @@ static bool of_runtime(enum peer_step step)
     return step == PEER_VERSION_WAIT || step == PEER_METADATA_WAIT;
 }
 
-static void ask(struct peer *p, enum peer_step step, const char *method, const char *params)
+static void begin(struct peer *p, enum peer_step step)
 {
     PRE(p->step == PEER_IDLE);
     p->step = step;
     p->round = of_runtime(step) ? p->node->second.round : p->node->confirm.round;
-    rpc_call_start(peer_in_use(p) ? node__rpc(p->node) : p->rpc, &p->call, method, params, 0, NULL,
-                   NULL, answered);
+}
+
+static struct rpc *rpc_of(struct peer *p)
+{
+    return peer_in_use(p) ? node__rpc(p->node) : p->rpc;
+}
+
+static void ask(struct peer *p, enum peer_step step, const char *method, const char *params)
+{
+    begin(p, step);
+    rpc_call_start(rpc_of(p), &p->call, method, params, 0, NULL, NULL, answered);
+}
+
+static bool *no_block_hash(struct peer *p)
+{
+    return peer_in_use(p) ? &p->node->no_block_hash : &p->no_block_hash;
+}
+
+static uint64_t height_asked(const struct peer *p, enum peer_step step)
+{
+    return step == PEER_GENESIS_WAIT ? 0 : p->node->confirm.number;
+}
+
+static void ask_height(struct peer *p, enum peer_step step)
+{
+    begin(p, step);
+    hash_start(rpc_of(p), &p->call, height_asked(p, step), *no_block_hash(p), answered);
 }
 
 static void ask_hash(struct peer *p)
 {
-    char params[32];
-    snprintf(params, sizeof(params), "[%llu]", (unsigned long long)p->node->confirm.number);
     p->nonce_next = 0;
-    ask(p, PEER_HASH_WAIT, "chain_getBlockHash", params);
+    ask_height(p, PEER_HASH_WAIT);
 }
 
 static void says(struct peer *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -136,10 +159,11 @@ static void ask_next(struct peer *p)
 
 static void ask_version(struct peer *p)
 {
-    char text[HASH_TEXT], params[HASH_TEXT + 8];
+    char text[HASH_TEXT], params[HASH_TEXT + 64];
     wire_hash_text(p->node->second.at, text);
-    snprintf(params, sizeof(params), "[\"%s\"]", text);
-    ask(p, PEER_VERSION_WAIT, "state_getRuntimeVersion", params);
+    snprintf(params, sizeof(params),
+             p->no_version ? "[\"Core_version\",\"0x\",\"%s\"]" : "[\"%s\"]", text);
+    ask(p, PEER_VERSION_WAIT, p->no_version ? "state_call" : "state_getRuntimeVersion", params);
 }
 
 /* In the form in which it was read at the endpoint in use. */
@@ -208,7 +232,7 @@ void peer_ask(struct peer *p)
     if (rpc_state(p->rpc) == RPC_CLOSED)
         rpc_open(p->rpc);
     else if (rpc_state(p->rpc) == RPC_OPEN && !p->same_chain)
-        ask(p, PEER_GENESIS_WAIT, "chain_getBlockHash", "[0]");
+        ask_height(p, PEER_GENESIS_WAIT);
     else if (rpc_state(p->rpc) == RPC_OPEN && runtime)
         ask_version(p);
     else if (rpc_state(p->rpc) == RPC_OPEN)
@@ -324,7 +348,9 @@ static void got_version(struct peer *p, const struct rpc_call *call)
 {
     const struct runtime *r = p->node->second.runtime;
     struct runtime v;
-    if (!runtime_version_read(call->result, &v)) {
+    bool api;
+    if (p->no_version ? !runtime_version_decode(call->result, &v, &api)
+                      : !runtime_version_read(call->result, &v)) {
         says(p, "gave a runtime version that is not readable");
     } else if (v.spec_version != r->spec_version ||
                v.transaction_version != r->transaction_version ||
@@ -389,6 +415,24 @@ static void got_answer(struct peer *p, enum peer_step step, const struct rpc_cal
     UNREACHABLE();
 }
 
+/* A refused method is asked in another way where there is one. */
+static bool other_way(struct peer *p, enum peer_step step)
+{
+    if (step == PEER_EVENTS_WAIT && !p->no_storage_hash) {
+        p->no_storage_hash = true;
+        ask_events(p);
+    } else if (step == PEER_VERSION_WAIT && !p->no_version) {
+        p->no_version = true;
+        ask_version(p);
+    } else if ((step == PEER_GENESIS_WAIT || step == PEER_HASH_WAIT) && !*no_block_hash(p)) {
+        *no_block_hash(p) = true;
+        ask_height(p, step);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 /* An error proves nothing: the next tick asks again. */
 static void answered(struct rpc_call *call)
 {
@@ -407,11 +451,8 @@ static void answered(struct rpc_call *call)
     }
     if (step == PEER_METADATA_WAIT)
         p->runtime_at = loop_now_ms(n->loop) + AGAIN_TICKS * node__tick_ms(n);
-    if (step == PEER_EVENTS_WAIT && call->refused == RPC_ERROR_METHOD && !p->no_storage_hash) {
-        p->no_storage_hash = true;
-        ask_events(p);
+    if (call->refused == RPC_ERROR_METHOD && other_way(p, step))
         return;
-    }
     if (call->err.code) {
         says(p, "%s: %s", call->method, call->err.text);
         return;

@@ -21,6 +21,7 @@
 enum { CACHED = 4 };
 
 static const char metadata_api[] = "0x37e397fc7c91f5e4"; /* blake2b-64 of "Metadata" */
+static const uint8_t metadata_api_id[8] = {0x37, 0xe3, 0x97, 0xfc, 0x7c, 0x91, 0xf5, 0xe4};
 
 /* ---- the cache ---- */
 
@@ -106,11 +107,13 @@ static void fetch_end(struct runtime_fetch *f, const struct err *err)
     f->cb(f);
 }
 
+/* Where an endpoint refuses the method the runtime itself tells its version. */
 static void fetch_ask_version(struct runtime_fetch *f)
 {
-    char params[HASH_TEXT + 8];
-    snprintf(params, sizeof(params), "[\"%s\"]", f->at);
-    fetch_ask(f, FETCH_VERSION_WAIT, "state_getRuntimeVersion", params);
+    bool call = f->node->no_version;
+    char params[HASH_TEXT + 64];
+    snprintf(params, sizeof(params), call ? "[\"Core_version\",\"0x\",\"%s\"]" : "[\"%s\"]", f->at);
+    fetch_ask(f, FETCH_VERSION_WAIT, call ? "state_call" : "state_getRuntimeVersion", params);
 }
 
 static void fetch_ask_metadata(struct runtime_fetch *f)
@@ -136,6 +139,9 @@ void runtime_fetch_start(struct node *n, struct runtime_fetch *f, const uint8_t 
     if (at) {
         wire_hash_text(at, f->at);
         fetch_ask_version(f);
+    } else if (n->no_block_hash) {
+        wire_hash_text(n->info.best_hash, f->at);
+        fetch_ask_version(f);
     } else {
         fetch_ask(f, FETCH_BEST_WAIT, "chain_getBlockHash", "[]");
     }
@@ -154,6 +160,36 @@ bool runtime_version_read(const struct jv *value, struct runtime *ret_version)
                                     .transaction_version = (uint32_t)transaction};
     jv_copy(name, ret_version->spec_name, sizeof(ret_version->spec_name));
     return true;
+}
+
+/* A RuntimeVersion in SCALE: spec_name, impl_name, authoring_version, spec_version, impl_version,
+ * apis of 8 bytes and a version, transaction_version, .. */
+bool runtime_version_decode(const struct jv *value, struct runtime *ret_version, bool *ret_api)
+{
+    struct buf bytes = {0};
+    *ret_version = (struct runtime){0};
+    *ret_api = false;
+    bool good = wire_bytes(value, &bytes);
+    struct scale_in in = scale_in_of(bytes.data, bytes.len);
+    for (unsigned i = 0; i < 2; i++) {
+        u128 len = scale_get_compact(&in);
+        const uint8_t *name = len < bytes.len ? scale_get_bytes(&in, (size_t)len) : NULL;
+        good = good && name && len > 0;
+        if (good && i == 0)
+            snprintf(ret_version->spec_name, sizeof(ret_version->spec_name), "%.*s", (int)len,
+                     name);
+    }
+    scale_get_u32(&in);
+    ret_version->spec_version = scale_get_u32(&in);
+    scale_get_u32(&in);
+    for (u128 apis = scale_get_compact(&in); good && !in.bad && apis > 0; apis--) {
+        const uint8_t *id = scale_get_bytes(&in, 8);
+        uint32_t version = scale_get_u32(&in);
+        *ret_api |= id && memcmp(id, metadata_api_id, 8) == 0 && version >= 2;
+    }
+    ret_version->transaction_version = scale_get_u32(&in);
+    buf_done(&bytes);
+    return good && !in.bad;
 }
 
 static bool has_metadata_api(const struct jv *version)
@@ -197,8 +233,10 @@ static void fetch_found(struct runtime_fetch *f, struct metadata *md)
 static void fetch_version(struct runtime_fetch *f)
 {
     struct err err;
-    bool api = has_metadata_api(f->call.result);
-    if (!runtime_version_read(f->call.result, &f->version)) {
+    bool decoded = !strcmp(f->call.method, "state_call");
+    bool api = !decoded && has_metadata_api(f->call.result);
+    if (decoded ? !runtime_version_decode(f->call.result, &f->version, &api)
+                : !runtime_version_read(f->call.result, &f->version)) {
         err_set(&err, ERR_PROTOCOL, "%s: the runtime version has no specName or specVersion",
                 node__url(f->node));
         fetch_end(f, &err);
@@ -253,6 +291,18 @@ static void fetch_answered(struct rpc_call *call)
     uint8_t hash[32];
     if (call->err.code == ERR_RPC && f->step == FETCH_API_WAIT) {
         fetch_ask_metadata(f);
+        return;
+    }
+    if (f->step == FETCH_VERSION_WAIT && call->refused == RPC_ERROR_METHOD &&
+        !strcmp(call->method, "state_getRuntimeVersion")) {
+        f->node->no_version = true;
+        fetch_ask_version(f);
+        return;
+    }
+    if (f->step == FETCH_BEST_WAIT && call->refused == RPC_ERROR_METHOD) {
+        f->node->no_block_hash = true;
+        wire_hash_text(f->node->info.best_hash, f->at);
+        fetch_ask_version(f);
         return;
     }
     if (call->err.code) {

@@ -18,9 +18,10 @@ static void got_birth(struct rpc_call *call)
 {
     struct slot *s = CONTAINER_OF(call, struct slot, call);
     PRE(s->state == SLOT_BIRTH_WAIT && s->verified < s->included_count);
-    if (!slot_going_on(s))
-        return;
     uint64_t number = (uint64_t)s->included[s->verified].tx.era_birth;
+    if (hash_again(node__rpc(s->node), call, number, &s->node->no_block_hash, got_birth) ||
+        !slot_going_on(s))
+        return;
     struct birth b = {.known = true, .number = number};
     if (!wire_hash(call->result, b.hash)) {
         slot_failed_protocol(s, "an era begins with a block that chain_getBlockHash does not know");
@@ -32,11 +33,8 @@ static void got_birth(struct rpc_call *call)
 
 static void ask_birth(struct slot *s, uint64_t number)
 {
-    char params[32];
-    snprintf(params, sizeof(params), "[%llu]", (unsigned long long)number);
     s->state = SLOT_BIRTH_WAIT;
-    rpc_call_start(node__rpc(s->node), &s->call, "chain_getBlockHash", params, 0, NULL, NULL,
-                   got_birth);
+    hash_start(node__rpc(s->node), &s->call, number, s->node->no_block_hash, got_birth);
 }
 
 static void refuse(struct slot *s, const struct node_included *x)

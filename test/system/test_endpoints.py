@@ -96,12 +96,12 @@ class EndpointsTest(CaseTest):
     # ---- R4: closed methods ----
 
     ANOTHER_WAY = ('author_pendingExtrinsics', 'author_submitAndWatchExtrinsic', 'state_getStorage', 'state_queryStorageAt',
-                   'chain_getHeader', 'chain_subscribeNewHeads', 'chain_subscribeFinalizedHeads',
-                   'state_subscribeRuntimeVersion', 'author_unwatchExtrinsic', 'state_call')
-    NO_OTHER_WAY = ('chain_getBlockHash', 'chain_getFinalizedHead', 'state_getRuntimeVersion')
+                   'chain_getHeader', 'chain_getBlockHash', 'chain_getFinalizedHead', 'chain_subscribeNewHeads',
+                   'chain_subscribeFinalizedHeads', 'state_subscribeRuntimeVersion', 'author_unwatchExtrinsic', 'state_call',
+                   'state_getRuntimeVersion', 'state_getMetadata')
 
     def test_r4_each_method_closed_alone(self):
-        """Without the method there is another way: at a start, at the failover from the relay before, while it leads."""
+        """Without the method there is another way: at a start, and at the failover from the relay before."""
         world = self.world('--block-ms', '100', start=False)
         before = None
         for number, method in enumerate(self.ANOTHER_WAY):
@@ -116,26 +116,50 @@ class EndpointsTest(CaseTest):
                 before = relay
         self.assert_once(world)
 
+    def test_r4_each_method_closed_alone_while_it_leads(self):
+        world = self.world('--block-ms', '100', start=False)
+        liar = self.liar(world)
+        relay = world.relay('one', endpoints=[liar.url])
+        for number, method in enumerate(self.ANOTHER_WAY):
+            with self.subTest(method):
+                proc.wait_for('the node', lambda: relay.text().count('chain.up') > number)
+                world.wait_leader(relay)
+                liar.reply = closed(method)
+                self.sent(world, f'without {method}')
+                liar.reply = None
+                liar.cut()  # what it has learnt of this endpoint goes with the connection
+        self.assertNotIn('ERR_PROTOCOL', relay.text())
+        self.assert_once(world)
+
     def sent(self, world, text):
         tx = world.enqueue(text)
         proc.wait_for(text, lambda: world.pg.value('SELECT outcome FROM txrelay.status(%s)', (tx,)), 20)
 
     def test_r4_each_method_closed_with_a_good_second(self):
+        """While it leads, and at the start of its successor."""
         world = self.world('--block-ms', '100', start=False)
-        for method in (*self.NO_OTHER_WAY, 'chain_getBlock', 'author_pendingExtrinsics'):
+        for number, method in enumerate((*self.ANOTHER_WAY, 'chain_getBlock')):
             with self.subTest(method):
                 liar = self.liar(world)
-                relay = world.relay('one', endpoints=[liar.url, world.chain.ws])
+                relay = world.relay(f'one-{number}', endpoints=[liar.url, world.chain.ws])
                 world.wait_leader(relay)
                 liar.reply = closed(method)
                 self.sent(world, f'{method} while it leads')
                 relay.kill()
-                if method not in self.NO_OTHER_WAY:
-                    relay = world.relay('two', endpoints=[liar.url, world.chain.ws])
-                    world.wait_leader(relay)
-                    self.sent(world, f'{method} at a start')
-                    relay.kill()
+                relay = world.relay(f'two-{number}', endpoints=[liar.url, world.chain.ws])
+                world.wait_leader(relay)
+                self.sent(world, f'{method} at a start')
+                relay.kill()
         self.assert_once(world)
+
+    def test_r4_no_bodies_of_blocks(self):
+        """chain_getBlock has no other way: by the account's nonce it took effect, and nobody can tell how."""
+        world = self.world('--block-ms', '100', start=False)
+        relay = world.relay('one', endpoints=[self.liar(world, closed('chain_getBlock')).url])
+        world.wait_leader(relay)
+        tx = world.enqueue('in a block without a body')
+        self.assertEqual(world.wait_end(tx)[0], 'unknown')
+        relay.wait_log('node.block_unread.*chain_getBlock of block .*not this method')
 
     def test_r4_a_pool_that_is_too_large_to_be_told(self):
         world = self.world('--block-ms', '100', start=False)
