@@ -12,8 +12,8 @@
 
 struct arguments; /* command.h */
 
-/* EXIT_LATE, EXIT_ELSE, EXIT_UNKNOWN: only wait; timeout, another outcome than the expected one, or
- * an outcome that nobody can tell. */
+/* LATE, ELSE and UNKNOWN are those of wait: timeout, another outcome than the expected one, an
+ * outcome that is not known. audit exits with ELSE if it found something wrong. */
 enum {
     EXIT_OK = 0,
     EXIT_FAILED = 1,
