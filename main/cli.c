@@ -8,12 +8,68 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "command.h"
+#include "store/conn_info.h"
+
+static struct {
+    const struct command *command;
+    char user[64], database[64]; /* of the connection; "": none is configured */
+} running;
+
+void cli_begin(const struct command *c)
+{
+    running.command = c;
+}
+
+static void note_login(const char *dsn)
+{
+    struct conn_info info;
+    if (!dsn)
+        return;
+    conn_info_read(dsn, &info);
+    snprintf(running.user, sizeof(running.user), "%s", info.user);
+    snprintf(running.database, sizeof(running.database), "%s", info.database);
+    conn_info_done(&info);
+}
+
+static bool is_one_of(const char *sqlstate, const char *list)
+{
+    return sqlstate[0] && strstr(list, sqlstate);
+}
+
+/* What to do about an error that is the server's or libpq's own. */
+static void put_way_out(struct buf *out, const struct err *err)
+{
+    const char *role =
+        running.command && running.command->role ? running.command->role : "txrelay_follower";
+    if (is_one_of(err->sqlstate, "3F000 42P01 42883 42703")) /* schema, table, function, column */
+        buf_printf(out,
+                   ": database %s has no txrelay schema, or one of another version: run txrelay "
+                   "migrate",
+                   running.database);
+    else if (!strcmp(err->sqlstate, "42501") && strstr(err->text, "(SQLSTATE"))
+        buf_printf(out,
+                   ": user %s needs the role %s; its owner or an administrator runs: GRANT %s "
+                   "TO %s",
+                   running.user, role, role, running.user);
+    else if (!strcmp(err->sqlstate, "3D000"))
+        buf_puts(out, ": create it (createdb), or correct --database, TXRELAY_DATABASE or "
+                      "database.url");
+    else if (is_one_of(err->sqlstate, "28P01 28000"))
+        buf_printf(out,
+                   ": correct the user or its password (~/.pgpass, a service file, or database.url "
+                   "in a config file), or the server's pg_hba.conf");
+    else if (err->code == ERR_DB_UNAVAILABLE && !err->sqlstate[0])
+        buf_puts(out, ": start the server, or correct --database, TXRELAY_DATABASE or "
+                      "database.url");
+}
 
 int cli_fail(const struct err *err)
 {
     struct buf plain = {0}; /* it may quote a node, a server or a file */
     const char *text = err->text[0] ? err->text : err_text(err->code);
     buf_put_plain(&plain, text, strlen(text));
+    put_way_out(&plain, err);
     fprintf(stderr, "txrelay: %s\n", buf_str(&plain));
     buf_done(&plain);
     return EXIT_FAILED;
@@ -33,6 +89,7 @@ int cli_load(const struct config_flags *flags, bool need_database, struct config
               stderr);
         return EXIT_USAGE;
     }
+    note_login(ret->file->database.url);
     return 0;
 }
 

@@ -23,7 +23,12 @@ enum {
     EXIT_UNKNOWN = 5
 };
 
-int cli_fail(const struct err *err); /* "txrelay: text" on stderr; EXIT_FAILED */
+struct command;
+/* What runs, for messages that name it and the role that it needs. */
+void cli_begin(const struct command *c);
+/* "txrelay: text" on stderr, with the way out where the database's own words have none;
+ * EXIT_FAILED */
+int cli_fail(const struct err *err);
 /* Call before a key is read: keeps secrets out of core files and our memory from other processes of
  * this user. */
 void cli_harden(void);
@@ -41,9 +46,10 @@ int cli_run_sql(struct config *config, const char *file, int nparams,
                 const struct conn_param *params,
                 void (*rows)(void *arg, const struct conn_result *r), void *arg);
 /* The same for the transaction named by the first argument. Without a row it prints "there is no
- * <what> <id>" and returns EXIT_FAILED. `rows` gets the arguments. */
+ * <what> <id>: <hint>" and returns EXIT_FAILED. `rows` gets the arguments; `hint` may be NULL. */
 int cli_run_found(struct arguments *a, struct config *config, const char *file,
-                  void (*rows)(void *arg, const struct conn_result *r), const char *what);
+                  void (*rows)(void *arg, const struct conn_result *r), const char *what,
+                  const char *hint);
 /* One JSON line to a relay's control endpoint, its answer line to the callback. */
 int cli_control(const char *address, const char *line, void (*answer)(void *arg, const char *line),
                 void *arg, struct err *err);
@@ -68,11 +74,14 @@ void cli_service_config_done(struct service_config *c);
 /* The service takes the keys over. NULL: err says why. */
 struct service *cli_service_new(struct loop *l, struct service_config *c, struct err *err);
 
-/* A table of a result on stdout, or JSON lines. */
-void cli_print_table(const struct conn_result *r);
+/* A result on stdout. `columns` as in struct command: the table is cut to 100 characters; NULL or
+ * wide: all of it. JSON lines have numbers, booleans and ISO 8601 times by the type of the column;
+ * amounts are text. */
+void cli_print_table(const struct conn_result *r, const char *columns, bool wide);
 void cli_print_json(const struct conn_result *r);
-void cli_print_rows(void *arg,
-                    const struct conn_result *r); /* arg: struct arguments; one of the two */
+/* arg: struct arguments, which says in which form. A record has a line for each value. */
+void cli_print_rows(void *arg, const struct conn_result *r);
+void cli_print_record(void *arg, const struct conn_result *r);
 void cli_print_value(void *arg, const struct conn_result *r); /* the first cell */
 
 #endif

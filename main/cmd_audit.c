@@ -31,24 +31,26 @@ static uint64_t take_number(const char *name, const char *arg, struct argp_state
     return n;
 }
 
+enum { OPT_FROM = 1000, OPT_TO, OPT_DAYS, OPT_CSV }; /* argp keys without a letter */
+
 static error_t option(struct arguments *a, int key, char *arg, struct argp_state *state)
 {
     struct audit_args *x = (struct audit_args *)a;
     switch (key) {
-    case 'f':
+    case OPT_FROM:
         x->from = take_number("from", arg, state);
         return 0;
-    case 'u':
+    case OPT_TO:
         x->to = take_number("to", arg, state);
         return 0;
-    case 'y': {
+    case OPT_DAYS: {
         uint64_t days = take_number("days", arg, state);
         if (days > 36500)
             argp_error(state, "--days is '%.40s'; it must be at most 36500", arg);
         x->days = (uint32_t)days;
         return 0;
     }
-    case 'C':
+    case OPT_CSV:
         x->csv = true;
         return 0;
     default:
@@ -202,15 +204,17 @@ static int run_audit(int argc, char **argv)
 }
 
 static const struct argp_option options[] = {
-    {"from", 'f', "BLOCK", 0, "the first block (default: 1)", 0},
-    {"to", 'u', "BLOCK", 0, "the last block (default: the last final one)", 0},
-    {"days", 'y', "N", 0, "begin as many days before the last block", 0},
-    {"csv", 'C', NULL, 0, "the sums as CSV; findings go to standard error", 0},
+    {"from", OPT_FROM, "BLOCK", 0, "the first block (default: 1)", 0},
+    {"to", OPT_TO, "BLOCK", 0, "the last block (default: the last final one)", 0},
+    {"days", OPT_DAYS, "N", 0, "begin as many days before the last block", 0},
+    {"csv", OPT_CSV, NULL, 0, "the sums as CSV; findings go to standard error", 0},
     {"json", 'j', NULL, 0, "one JSON object", 0},
     {0}};
 
 const struct command command_audit = {
     .name = "audit",
+    .role = "txrelay_relay",
+    .without = COMMAND_WITHOUT_NAME | COMMAND_WITHOUT_CONTROL,
     .run = run_audit,
     .what = "compare the final chain with what is on record, and add up fees",
     .options = options,

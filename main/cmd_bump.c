@@ -2,6 +2,8 @@
 #include "cli.h"
 #include "command.h"
 
+enum { OPT_TIP = 1000 };
+
 struct bump {
     struct arguments args;
     const char *tip;
@@ -9,7 +11,7 @@ struct bump {
 
 static error_t option(struct arguments *a, int key, char *arg, struct argp_state *state)
 {
-    if (key != 'T')
+    if (key != OPT_TIP)
         return ARGP_ERR_UNKNOWN;
     if (!command_is_number(arg, false))
         argp_error(state, "--tip is '%s'; it must be a whole number", arg);
@@ -18,7 +20,8 @@ static error_t option(struct arguments *a, int key, char *arg, struct argp_state
 }
 
 static const struct argp_option options[] = {
-    {"tip", 'T', "PLANCK", 0, "the tip to pay (default: the next step of the account's policy)", 0},
+    {"tip", OPT_TIP, "PLANCK", 0, "the tip to pay (default: the next step of the account's policy)",
+     0},
     {0}};
 
 static int run_bump(int argc, char **argv)
@@ -34,6 +37,8 @@ static int run_bump(int argc, char **argv)
 
 const struct command command_bump = {
     .name = "bump",
+    .role = "txrelay_app",
+    .without = COMMAND_DATABASE_ONLY,
     .run = run_bump,
     .what = "raise a transaction's tip",
     .options = options,

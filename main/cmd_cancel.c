@@ -15,6 +15,8 @@ static int run_cancel(int argc, char **argv)
 
 const struct command command_cancel = {
     .name = "cancel",
+    .role = "txrelay_app",
+    .without = COMMAND_DATABASE_ONLY,
     .run = run_cancel,
     .what = "take a transaction back",
     .complete = command_check_id,

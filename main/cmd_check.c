@@ -454,6 +454,7 @@ static int run_check(int argc, char **argv)
 
 const struct command command_check = {
     .name = "check",
+    .role = "txrelay_relay",
     .run = run_check,
     .what = "explain the configuration and try every connection",
     .doc = "Explain every value of the configuration and try every connection."};

@@ -141,6 +141,7 @@ static int run_decode(int argc, char **argv)
 
 const struct command command_decode = {
     .name = "decode",
+    .without = COMMAND_WITHOUT_DATABASE | COMMAND_WITHOUT_NAME | COMMAND_WITHOUT_CONTROL,
     .run = run_decode,
     .what = "show a call or an extrinsic as JSON",
     .options = options,

@@ -61,6 +61,8 @@ static int run_drain(int argc, char **argv)
 }
 
 const struct command command_drain = {.name = "drain",
+                                      .without = COMMAND_WITHOUT_DATABASE | COMMAND_WITHOUT_CHAIN |
+                                                 COMMAND_WITHOUT_NAME,
                                       .run = run_drain,
                                       .what = "make a relay hand over its accounts and end",
                                       .options = options,

@@ -18,11 +18,13 @@ struct args {
     struct buf input; /* standard input, for "-" */
 };
 
+enum { OPT_SQL = 1000 };
+
 static const struct argp_option options[] = {
     COMMAND_OPTIONS_METADATA,
     {"list", 'L', NULL, 0, "list the pallets, the calls of PALLET, or CALL with all of its types",
      0},
-    {"sql", 's', "ACCOUNT", 0, "print the SELECT that enqueues it", 0},
+    {"sql", OPT_SQL, "ACCOUNT", 0, "print the SELECT that enqueues it", 0},
     {"enqueue", 'q', "ACCOUNT", 0, "also enqueue it; prints its id", 0},
     {0}};
 
@@ -34,7 +36,7 @@ static error_t option(struct arguments *base, int key, char *arg, struct argp_st
     case 'L':
         a->list = true;
         return 0;
-    case 's':
+    case OPT_SQL:
         a->sql = arg;
         return 0;
     case 'q':
@@ -176,6 +178,7 @@ static int run_encode(int argc, char **argv)
 
 const struct command command_encode = {
     .name = "encode",
+    .without = COMMAND_WITHOUT_NAME | COMMAND_WITHOUT_CONTROL,
     .run = run_encode,
     .what = "make a call's bytes from pallet, call and JSON arguments",
     .options = options,

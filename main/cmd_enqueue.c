@@ -54,7 +54,8 @@ static const struct argp_option options[] = {
      "in the chain's smallest unit (default: the account's policy)", 0},
     {"max-tip", KEY_BASE + OPT_MAX_TIP, "PLANCK", 0, "limit for bumps and the policy", 0},
     {"retries", KEY_BASE + OPT_RETRIES, "N", 0, "how often to retry after a dispatch error", 0},
-    {"spec-version", 's', "N", 0, "only under this runtime; ends as failed under another", 0},
+    {"spec-version", KEY_BASE + OPT_SPEC_VERSION, "N", 0,
+     "only under this runtime; ends as failed under another", 0},
     {"creator", 'r', "TEXT", 0, "who asks; shown with the status", 0},
     {"to", 't', "ADDRESS", 0,
      "hand it to the relay at this control endpoint instead of the database", 0},
@@ -68,9 +69,9 @@ struct args {
 
 static enum send_option option_of(int key)
 {
-    static const char letters[] = "kpbDrs";
-    static const enum send_option by_letter[] = {OPT_KEY,      OPT_PRIORITY, OPT_NOT_BEFORE,
-                                                 OPT_DEADLINE, OPT_CREATOR,  OPT_SPEC_VERSION};
+    static const char letters[] = "kpbDr";
+    static const enum send_option by_letter[] = {OPT_KEY, OPT_PRIORITY, OPT_NOT_BEFORE,
+                                                 OPT_DEADLINE, OPT_CREATOR};
     const char *at = key > 0 && key < 128 ? strchr(letters, key) : NULL;
     if (at)
         return by_letter[at - letters];
@@ -219,6 +220,8 @@ static int run_enqueue(int argc, char **argv)
 
 const struct command command_enqueue = {
     .name = "enqueue",
+    .role = "txrelay_app",
+    .without = COMMAND_DATABASE_ONLY,
     .run = run_enqueue,
     .what = "put a transaction into the outbox (or hand it to a relay: --to)",
     .options = options,

@@ -6,21 +6,23 @@
 #include "cli.h"
 #include "command.h"
 
+enum { OPT_SCHEME = 1000, OPT_PREFIX };
+
 struct args {
     struct arguments base;
-    const char *scheme, *prefix;
+    const char *scheme;
+    unsigned prefix;
 };
 
 static error_t option(struct arguments *base, int key, char *arg, struct argp_state *state)
 {
     struct args *a = (struct args *)base;
-    (void)state;
     switch (key) {
-    case 's':
+    case OPT_SCHEME:
         a->scheme = arg;
         return 0;
-    case 'p':
-        a->prefix = arg;
+    case OPT_PREFIX:
+        a->prefix = (unsigned)command_number(state, "--prefix", arg, 0, SS58_PREFIX_MAX);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -51,32 +53,28 @@ static int show(const char *path, enum key_scheme scheme, unsigned prefix)
 }
 
 static const struct argp_option options[] = {
-    {"scheme", 's', "NAME", 0, "sr25519 (default), ed25519, ecdsa or ethereum", 0},
-    {"prefix", 'p', "N", 0, "SS58 prefix of the address shown (default 42)", 0},
+    {"scheme", OPT_SCHEME, "NAME", 0, "sr25519 (default), ed25519, ecdsa or ethereum", 0},
+    {"prefix", OPT_PREFIX, "N", 0, "SS58 prefix of the address shown (default 42)", 0},
     {0}};
 
 static int run_keys(int argc, char **argv)
 {
-    struct args a = {.scheme = "sr25519", .prefix = "42"};
+    struct args a = {.scheme = "sr25519", .prefix = 42};
     struct err err = {0};
     enum key_scheme scheme;
-    unsigned prefix;
     command_parse(&command_keys, argc, argv, &a.base);
     cli_harden();
     const char *verb = a.base.word[0], *path = a.base.word[1];
     if (!key_scheme_parse(a.scheme, &scheme)) {
-        fprintf(stderr, "txrelay: scheme '%s' is not one of: %s\n", a.scheme, key_scheme_names());
-        return EXIT_USAGE;
-    }
-    if (sscanf(a.prefix, "%u", &prefix) != 1 || prefix > 16383) {
-        fprintf(stderr, "txrelay: prefix '%s' is not in 0..16383\n", a.prefix);
+        fprintf(stderr, "txrelay: --scheme is '%s'; it must be one of: %s\n", a.scheme,
+                key_scheme_names());
         return EXIT_USAGE;
     }
     if (!strcmp(verb, "new") && key_file_new(path, &err))
         return cli_fail(&err);
     if (!strcmp(verb, "new") || !strcmp(verb, "show"))
-        return show(path, scheme, prefix);
-    fprintf(stderr, "txrelay: keys knows 'new' and 'show', not '%s'\n", verb);
+        return show(path, scheme, a.prefix);
+    fprintf(stderr, "txrelay: the verb is '%s'; it must be new or show\n", verb);
     return EXIT_USAGE;
 }
 

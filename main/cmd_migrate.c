@@ -52,6 +52,7 @@ static int run_migrate(int argc, char **argv)
 
 const struct command command_migrate = {
     .name = "migrate",
+    .without = COMMAND_DATABASE_ONLY,
     .run = run_migrate,
     .what = "install or update the database schema",
     .doc = "Install or upgrade the schema, and restore functions, views, triggers and rights "

@@ -88,6 +88,8 @@ static int run_policy(int argc, char **argv)
 
 const struct command command_policy = {
     .name = "policy",
+    .role = "txrelay_relay",
+    .without = COMMAND_DATABASE_ONLY,
     .run = run_policy,
     .what = "show or set the policy of an account",
     .options = options,

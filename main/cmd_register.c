@@ -104,6 +104,8 @@ static int run_register(int argc, char **argv)
 
 const struct command command_register = {
     .name = "register",
+    .role = "txrelay_relay",
+    .without = COMMAND_WITHOUT_CONTROL,
     .run = run_register,
     .what = "make the accounts of the configuration known before the first relay runs",
     .doc = "Register the accounts of the configuration in the database, as a relay does when it "

@@ -186,6 +186,7 @@ static int run_run(int argc, char **argv)
 
 const struct command command_run = {
     .name = "run",
+    .role = "txrelay_relay",
     .run = run_run,
     .what = "run a relay",
     .doc = "Run a relay. With a database it leads or follows "

@@ -1,33 +1,104 @@
-/* txrelay status: one transaction, or the latest ones. */
+/* txrelay status: one transaction, the latest ones, or how many there are. */
 #include <string.h>
 
+#include "base/check.h"
 #include "base/hex.h"
+#include "base/near.h"
 #include "cli.h"
 #include "command.h"
+#include "listen/listen.h"
+
+/* What a list is restricted by: the parameters of status_list.sql, in their order. */
+enum filter {
+    FILTER_ACCOUNT,
+    FILTER_STATE,
+    FILTER_OUTCOME,
+    FILTER_KEY,
+    FILTER_CREATOR,
+    FILTER_SINCE,
+    FILTER_UNTIL,
+    FILTERS,
+    LIST_LIMIT = FILTERS,
+    LIST_PARAMS
+};
 
 struct status {
     struct arguments args;
-    const char *account, *limit, *hash;
+    const char *filter[FILTERS], *limit, *hash;
+    bool count;
 };
+
+static const char *const filter_names[FILTERS] = {"--account", "--state", "--outcome", "--key",
+                                                  "--creator", "--since", "--until"};
+static const char *const state_names[] = {
+    "outbox",  "pending",   "finished",         "queued",    "signed",  "future",
+    "ready",   "broadcast", "in_block",         "retracted", "dropped", "invalid",
+    "usurped", "finalized", "finality_timeout", NULL};
+static const char *const outcome_names[] = {"ok",     "dispatch_error", "expired", "cancelled",
+                                            "failed", "usurped",        "unknown", NULL};
+
+static void check_word(struct argp_state *state, const char *option, const char *word,
+                       const char *const *names)
+{
+    char all[200] = "", near[NEAREST_TEXT];
+    struct nearest_names nearest = nearest_names_of(word);
+    for (; *names; names++) {
+        if (!strcmp(word, *names))
+            return;
+        nearest_names_offer(&nearest, *names);
+        size_t len = strlen(all);
+        snprintf(all + len, sizeof(all) - len, "%s%s", len ? ", " : "", *names);
+    }
+    argp_error(state, "%s is '%.40s'; it must be one of: %s%s", option, word, all,
+               nearest_names_text(&nearest, near));
+}
+
+static void check_time(struct argp_state *state, const char *option, const char *text)
+{
+    int64_t us;
+    if (!listen_since_parse(text, &us) || !strchr(text, 'T'))
+        argp_error(state, "%s is '%.40s'; it must be a time like 2026-01-31T12:00:00Z", option,
+                   text);
+}
 
 static error_t option(struct arguments *a, int key, char *arg, struct argp_state *state)
 {
+    static const char letters[] = "aSokrsu"; /* in the order of enum filter */
     struct status *s = (struct status *)a;
-    switch (key) {
-    case 'a':
-        s->account = arg;
+    const char *at = key > 0 && key < 128 ? strchr(letters, key) : NULL;
+    if (at) {
+        s->filter[at - letters] = arg;
         return 0;
+    }
+    switch (key) {
     case 'N':
-        if (!command_is_number(arg, false))
-            argp_error(state, "--limit is '%s'; it must be a whole number", arg);
+        command_number(state, "--limit", arg, 1, 1000000);
         s->limit = arg;
         return 0;
     case 'H':
         s->hash = arg;
         return 0;
+    case 'C':
+        s->count = true;
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
+}
+
+/* One transaction is asked for: nothing restricts it. */
+static void check_one(const struct status *s, struct argp_state *state)
+{
+    const char *one = s->hash ? "--hash" : "an id";
+    if (s->hash && s->args.words)
+        argp_error(state, "give either an id or --hash");
+    for (int i = 0; i < FILTERS; i++)
+        if (s->filter[i])
+            argp_error(state, "%s '%.40s' restricts a list: leave it out beside %s",
+                       filter_names[i], s->filter[i], one);
+    if (s->limit || s->count)
+        argp_error(state, "%s is for lists: leave it out beside %s",
+                   s->limit ? "--limit" : "--count", one);
 }
 
 static void complete(struct arguments *a, struct argp_state *state)
@@ -35,10 +106,19 @@ static void complete(struct arguments *a, struct argp_state *state)
     struct status *s = (struct status *)a;
     uint8_t hash[32];
     command_check_id(a, state);
+    if (a->words || s->hash)
+        check_one(s, state);
+    if (s->count && s->limit)
+        argp_error(state, "--limit is for lists: leave it out beside --count");
+    if (s->filter[FILTER_STATE])
+        check_word(state, "--state", s->filter[FILTER_STATE], state_names);
+    if (s->filter[FILTER_OUTCOME])
+        check_word(state, "--outcome", s->filter[FILTER_OUTCOME], outcome_names);
+    for (int i = FILTER_SINCE; i <= FILTER_UNTIL; i++)
+        if (s->filter[i])
+            check_time(state, filter_names[i], s->filter[i]);
     if (!s->hash)
         return;
-    if (a->words)
-        argp_error(state, "give either an id or --hash");
     if (strncmp(s->hash, "0x", 2) != 0 ||
         !hex_decode_fixed(s->hash, strlen(s->hash), hash, sizeof hash))
         argp_error(state, "--hash is '%.80s'; it must be 0x and 64 hexadecimal digits", s->hash);
@@ -47,10 +127,35 @@ static void complete(struct arguments *a, struct argp_state *state)
 
 static const struct argp_option options[] = {
     COMMAND_OPTION_JSON,
-    {"account", 'a', "ALIAS", 0, "only this account (lists)", 0},
+    COMMAND_OPTION_WIDE,
+    {"account", 'a', "ACCOUNT", 0, "only this account: alias, 0x id or address", 0},
+    {"state", 'S', "STATE", 0,
+     "only in this state (queued, ready, in_block ...), or outbox, pending or finished", 0},
+    {"outcome", 'o', "OUTCOME", 0, "only with this outcome (ok, failed, expired ...)", 0},
+    {"key", 'k', "TEXT", 0, "only with this idempotency key", 0},
+    {"creator", 'r', "TEXT", 0, "only of this creator", 0},
+    {"since", 's', "TIME", 0, "only those enqueued at this time or later (2026-01-31T12:00:00Z)",
+     0},
+    {"until", 'u', "TIME", 0, "only those enqueued before this time", 0},
     {"hash", 'H', "0xHASH", 0, "the transaction that this extrinsic was signed for", 0},
     {"limit", 'N', "N", 0, "at most N rows (lists; default 20)", 0},
+    {"count", 'C', NULL, 0, "how many there are, by account and state, and the age of the oldest",
+     0},
     {0}};
+
+static int run_list(struct status *s, struct config *config)
+{
+    struct conn_param params[LIST_PARAMS];
+    for (int i = 0; i < FILTERS; i++)
+        params[i] = cli_text(s->filter[i]);
+    params[LIST_LIMIT] = cli_text(s->limit ? s->limit : "20");
+    s->args.nothing = "no transaction matches";
+    if (!s->count)
+        return cli_run_sql(config, "status_list.sql", LIST_PARAMS, params, cli_print_rows,
+                           &s->args);
+    s->args.wide = true;
+    return cli_run_sql(config, "status_count.sql", FILTERS, params, cli_print_rows, &s->args);
+}
 
 static int run_status(int argc, char **argv)
 {
@@ -60,23 +165,28 @@ static int run_status(int argc, char **argv)
     if (rc)
         return rc;
     if (s.hash)
-        return cli_run_found(&s.args, &config, "status_hash.sql", cli_print_rows,
+        return cli_run_found(&s.args, &config, "status_hash.sql", cli_print_record,
                              "attempt in this database (they are kept for "
-                             "retention.keep_days) with the hash");
+                             "retention.keep_days) with the hash",
+                             NULL);
     if (s.args.words)
-        return cli_run_found(&s.args, &config, "status.sql", cli_print_rows, "transaction");
-    struct conn_param params[] = {cli_text(s.account), cli_text(s.limit ? s.limit : "20")};
-    return cli_run_sql(&config, "status_list.sql", 2, params, cli_print_rows, &s.args);
+        return cli_run_found(&s.args, &config, "status.sql", cli_print_record, "transaction",
+                             "records are kept for the retention time, and a transaction that was "
+                             "not committed does not exist");
+    return run_list(&s, &config);
 }
 
 const struct command command_status = {
     .name = "status",
+    .without = COMMAND_DATABASE_ONLY,
     .run = run_status,
-    .what = "show one transaction by id or hash, or the latest ones",
+    .what = "show one transaction by id or hash, the latest ones, or how many",
     .options = options,
     .option = option,
     .complete = complete,
+    .columns = "id account state=outcome|state nonce age_s tries=attempts fee reason=waits|error",
     .words_max = 1,
     .args_doc = "[ID]",
-    .doc = "Show where a transaction is, by its id or by the hash of any of its extrinsics, "
-           "or the latest ones."};
+    .doc = "Show where a transaction is, by its id or by the hash of any of its extrinsics, or the "
+           "latest ones. fee is what the chain took for it, in the chain's smallest unit; reason "
+           "is why it is not done yet, or why it ended."};

@@ -24,15 +24,12 @@ struct tail {
 static error_t option(struct arguments *a, int key, char *arg, struct argp_state *state)
 {
     struct tail *t = (struct tail *)a;
-    char *end = NULL;
     switch (key) {
     case 'a':
         t->account = arg;
         return 0;
     case 'i':
-        t->id = strtoll(arg, &end, 10);
-        if (t->id <= 0 || *end)
-            argp_error(state, "--id '%s' is not a transaction id", arg);
+        t->id = command_number(state, "--id", arg, 1, INT64_MAX);
         return 0;
     case 's':
         if (!listen_since_parse(arg, &t->since_us))
@@ -154,6 +151,7 @@ static int run_tail(int argc, char **argv)
 
 const struct command command_tail = {
     .name = "tail",
+    .without = COMMAND_DATABASE_ONLY,
     .run = run_tail,
     .what = "print statuses as they arrive",
     .options = options,

@@ -20,6 +20,7 @@
 enum goal { GOAL_FINALIZED, GOAL_IN_BLOCK, GOAL_ENDED };
 static const char *const goal_names[] = {"finalized", "in_block", "ended"};
 
+enum { OPT_TIMEOUT = 1000 };
 enum verdict { GO_ON, REACHED, ENDED_ELSE, ENDED_UNKNOWN, IN_SOME_BLOCK };
 
 struct wait {
@@ -258,7 +259,7 @@ static error_t parse_goal(struct wait *w, const char *arg, struct argp_state *st
             w->goal = (enum goal)i;
             return 0;
         }
-    argp_error(state, "--for '%s' is not one of: finalized, in_block, ended", arg);
+    argp_error(state, "--for is '%s'; it must be one of: finalized, in_block, ended", arg);
     return 0;
 }
 
@@ -269,10 +270,12 @@ static error_t option(struct arguments *a, int key, char *arg, struct argp_state
     switch (key) {
     case 'f':
         return parse_goal(w, arg, state);
-    case 't':
+    case OPT_TIMEOUT:
         w->timeout_s = strtod(arg, &stop);
         if (!*arg || *stop || !isfinite(w->timeout_s) || w->timeout_s <= 0 || w->timeout_s > 1e9)
-            argp_error(state, "--timeout '%s' is not a number of seconds above 0", arg);
+            argp_error(state,
+                       "--timeout is '%s'; it must be a number of seconds from 0.001 to 1000000000",
+                       arg);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -284,8 +287,6 @@ static void complete(struct arguments *a, struct argp_state *state)
     struct wait *w = (struct wait *)a;
     command_check_id(a, state);
     w->id = strtoll(a->word[0], NULL, 10);
-    if (w->id <= 0)
-        argp_error(state, "'%s' is not a transaction id", a->word[0]);
 }
 
 static void run(struct wait *w)
@@ -312,7 +313,7 @@ static void run(struct wait *w)
 
 static const struct argp_option options[] = {
     {"for", 'f', "WHAT", 0, "finalized (default), in_block or ended", 0},
-    {"timeout", 't', "SECONDS", 0, "give up after this many seconds; default: never", 0},
+    {"timeout", OPT_TIMEOUT, "SECONDS", 0, "give up after this many seconds; default: never", 0},
     {"json", 'j', NULL, 0, "print the outcome as one JSON line", 0},
     {0}};
 
@@ -334,6 +335,7 @@ static int run_wait(int argc, char **argv)
 
 const struct command command_wait = {
     .name = "wait",
+    .without = COMMAND_DATABASE_ONLY,
     .run = run_wait,
     .what = "wait until a transaction is finalized, in a block, or ended",
     .options = options,

@@ -1,6 +1,8 @@
 #include "command.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -44,9 +46,6 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const struct argp common_argp = {.options = common_options, .parser = parse_common};
-static const struct argp_child children[] = {{&common_argp, 0, NULL, 0}, {0}};
-
 /* ---- one command ---- */
 
 struct parsing {
@@ -86,7 +85,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'j':
         a->json = true;
         return 0;
-    case 'N':
+    case 'w':
+        a->wide = true;
+        return 0;
+    case COMMAND_KEY_NODE:
         a->flags.endpoint = arg;
         return 0;
     case 'm':
@@ -103,13 +105,41 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+/* ---- the common options of a command ---- */
+
+static bool has_common(const struct command *c, int key)
+{
+    static const struct {
+        int key;
+        unsigned without;
+    } some[] = {{'d', COMMAND_WITHOUT_DATABASE},
+                {'e', COMMAND_WITHOUT_CHAIN},
+                {'n', COMMAND_WITHOUT_NAME},
+                {'l', COMMAND_WITHOUT_CONTROL}};
+    for (size_t i = 0; i < ARRAY_LEN(some); i++)
+        if (some[i].key == key && c->without & some[i].without)
+            return false;
+    return !c->local;
+}
+
+static void choose_common(const struct command *c,
+                          struct argp_option ret[ARRAY_LEN(common_options)])
+{
+    size_t n = 0;
+    for (const struct argp_option *o = common_options; o->name; o++)
+        if (has_common(c, o->key))
+            ret[n++] = *o;
+    ret[n] = (struct argp_option){0};
+}
+
 void command_each_option(const struct command *c,
                          void (*each)(void *arg, const struct argp_option *option), void *arg)
 {
     for (const struct argp_option *o = c->options; o && o->name; o++)
         each(arg, o);
-    for (const struct argp_option *o = common_options; !c->local && o->name; o++)
-        each(arg, o);
+    for (const struct argp_option *o = common_options; o->name; o++)
+        if (has_common(c, o->key))
+            each(arg, o);
 }
 
 /* argp knows -? only. */
@@ -123,10 +153,16 @@ static void take_h(int argc, char **argv)
 
 void command_parse(const struct command *c, int argc, char **argv, struct arguments *a)
 {
+    cli_begin(c);
     argp_program_version = "txrelay " TXRELAY_VERSION;
     take_h(argc, argv);
     PRE(c->words_max <= COMMAND_WORDS_MAX && c->words_min <= c->words_max);
+    a->columns = c->columns;
     struct parsing p = {.command = c, .arguments = a};
+    struct argp_option common[ARRAY_LEN(common_options)];
+    choose_common(c, common);
+    const struct argp common_argp = {.options = common, .parser = parse_common};
+    const struct argp_child children[] = {{&common_argp, 0, NULL, 0}, {0}};
     struct argp argp = {.options = c->options,
                         .parser = parse,
                         .args_doc = c->args_doc,
@@ -145,11 +181,34 @@ int command_start(const struct command *c, int argc, char **argv, struct argumen
 
 /* ---- words ---- */
 
+static void check_id(struct argp_state *state, const char *text)
+{
+    errno = 0;
+    bool fits = strtoll(text, NULL, 10) > 0 && errno == 0;
+    if (!command_is_number(text, false))
+        argp_error(state, "the id is '%.40s'; it must be the number that enqueue printed", text);
+    else if (!fits)
+        argp_error(state,
+                   "the id is '%.40s'; it must be from 1 to 9223372036854775807, as the number "
+                   "that enqueue printed is",
+                   text);
+}
+
 void command_check_id(struct arguments *a, struct argp_state *state)
 {
-    if (a->words && !command_is_number(a->word[0], false))
-        argp_error(state, "the id is '%.40s'; it must be the number that enqueue printed",
-                   a->word[0]);
+    for (int i = 0; i < a->words; i++)
+        check_id(state, a->word[i]);
+}
+
+long long command_number(struct argp_state *state, const char *option, const char *text,
+                         long long least, long long most)
+{
+    errno = 0;
+    long long n = strtoll(text, NULL, 10);
+    if (!command_is_number(text, least < 0) || errno || n < least || n > most)
+        argp_error(state, "%s is '%.40s'; it must be a whole number from %lld to %lld", option,
+                   text, least, most);
+    return n;
 }
 
 bool command_is_number(const char *text, bool negative)

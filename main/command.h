@@ -15,7 +15,9 @@ struct arguments {
     struct config_flags flags;           /* --config, --database, --endpoint and so on */
     const char *word[COMMAND_WORDS_MAX]; /* in order; unused ones are NULL */
     int words;
-    bool json;            /* --json, where the command lists it */
+    bool json, wide;     /* --json, --wide, where the command lists them */
+    const char *columns; /* those of its table, as in struct command; set by the parser */
+    const char *nothing; /* what to say on stderr in place of a table without rows; NULL: nothing */
     const char *metadata; /* --metadata, the same */
 };
 
@@ -31,7 +33,12 @@ struct command {
     int words_min, words_max;
     const char *missing; /* what to say where fewer words were given */
     const char *args_doc, *doc;
-    bool local; /* reads no configuration: it has its own options alone */
+    bool local;       /* reads no configuration: it has its own options alone */
+    const char *role; /* of the database, that its login needs; NULL: txrelay_follower */
+    unsigned without; /* COMMAND_WITHOUT_*: common options that it has no use for */
+    /* What its table shows without --wide: names of columns, each "name" or "title=name|name", the
+     * first that is not NULL. NULL: all of them. */
+    const char *columns;
 };
 
 /* All of them, in the order of the help; NULL ends the list (commands.c). The manual pages and the
@@ -42,6 +49,15 @@ extern const struct command command_run, command_migrate, command_enqueue, comma
     command_history, command_accounts, command_blocked, command_policy, command_keys, command_drain,
     command_check, command_register, command_audit;
 
+enum {
+    COMMAND_WITHOUT_DATABASE = 1,
+    COMMAND_WITHOUT_CHAIN = 2,
+    COMMAND_WITHOUT_NAME = 4,
+    COMMAND_WITHOUT_CONTROL = 8,
+    /* The database alone: no node and no relay is asked. */
+    COMMAND_DATABASE_ONLY = COMMAND_WITHOUT_CHAIN | COMMAND_WITHOUT_NAME | COMMAND_WITHOUT_CONTROL
+};
+
 /* Every option that it takes, but --help and its like: its own, then those of all commands. */
 void command_each_option(const struct command *c,
                          void (*each)(void *arg, const struct argp_option *option), void *arg);
@@ -51,8 +67,13 @@ void command_each_option(const struct command *c,
     {                                                                                              \
         "json", 'j', NULL, 0, "JSON lines", 0                                                      \
     }
+#define COMMAND_OPTION_WIDE                                                                        \
+    {                                                                                              \
+        "wide", 'w', NULL, 0, "every column, in whatever width", 0                                 \
+    }
+enum { COMMAND_KEY_NODE = 900 }; /* argp keys from here on have no letter */
 #define COMMAND_OPTIONS_METADATA                                                                   \
-    {"node", 'N', "URL[,URL]", 0, "the chain's node: the same as --endpoint", 0},                  \
+    {"node", COMMAND_KEY_NODE, "URL[,URL]", 0, "the chain's node: the same as --endpoint", 0},     \
     {                                                                                              \
         "metadata", 'm', "FILE", 0,                                                                \
             "the chain's metadata instead of a node: SCALE, 0x, or a node's answer in JSON", 0     \
@@ -69,8 +90,11 @@ int command_start(const struct command *c, int argc, char **argv, struct argumen
 #define COMMAND_ONE_ID                                                                             \
     .words_min = 1, .words_max = 1,                                                                \
     .missing = "the id is missing: give the number that enqueue printed", .args_doc = "ID"
-/* The first word as a transaction id: exits on anything else. For `complete`. */
+/* Every word as a transaction id: exits on anything else. For `complete`. */
 void command_check_id(struct arguments *a, struct argp_state *state);
+/* The value of an option that is a whole number in this range: exits on anything else. */
+long long command_number(struct argp_state *state, const char *option, const char *text,
+                         long long least, long long most);
 
 bool command_is_number(const char *text, bool negative); /* digits; a sign where that is allowed */
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/near.h"
 #include "cli.h"
 #include "command.h"
 #include "schema/schema.h"
@@ -29,6 +30,16 @@ static const struct command *find(const char *name)
     return NULL;
 }
 
+static int unknown(const char *name)
+{
+    char near[NEAREST_TEXT];
+    struct nearest_names n = nearest_names_of(name);
+    for (const struct command *const *c = commands; *c; c++)
+        nearest_names_offer(&n, (*c)->name);
+    fprintf(stderr, "txrelay: there is no command '%s'%s\n\n", name, nearest_names_text(&n, near));
+    return usage(stderr, EXIT_USAGE);
+}
+
 static int run(const struct command *c, int argc, char **argv)
 {
     static char name[64];
@@ -46,8 +57,7 @@ static int help(int argc, char **argv)
         return run(c, 2, line);
     if (argc < 2)
         return usage(stdout, EXIT_OK);
-    fprintf(stderr, "txrelay: there is no command '%s'\n\n", argv[1]);
-    return usage(stderr, EXIT_USAGE);
+    return unknown(argv[1]);
 }
 
 int main(int argc, char **argv)
@@ -65,6 +75,5 @@ int main(int argc, char **argv)
     const struct command *c = find(first);
     if (c)
         return run(c, argc - 1, argv + 1);
-    fprintf(stderr, "txrelay: there is no command '%s'\n\n", first);
-    return usage(stderr, EXIT_USAGE);
+    return unknown(first);
 }

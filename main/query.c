@@ -116,13 +116,15 @@ static void print_found(void *arg, const struct conn_result *r)
 }
 
 int cli_run_found(struct arguments *a, struct config *config, const char *file,
-                  void (*rows)(void *arg, const struct conn_result *r), const char *what)
+                  void (*rows)(void *arg, const struct conn_result *r), const char *what,
+                  const char *hint)
 {
     struct found found = {.args = a, .rows = rows};
     struct conn_param id = cli_text(a->word[0]);
     int rc = cli_run_sql(config, file, 1, &id, print_found, &found);
     if (rc == EXIT_OK && !found.any) {
-        fprintf(stderr, "txrelay: there is no %s %s\n", what, a->word[0]);
+        fprintf(stderr, "txrelay: there is no %s %s%s%s\n", what, a->word[0], hint ? ": " : "",
+                hint ? hint : "");
         return EXIT_FAILED;
     }
     return rc;

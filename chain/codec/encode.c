@@ -28,13 +28,13 @@ static bool has_field(const struct type_field *f, uint32_t count, const char *na
 static int no_such_field(struct encoder *e, const struct type_field *f, uint32_t count,
                          const char *name)
 {
-    struct nearest_names nearest = nearest_names__of(name);
+    struct nearest_names nearest = nearest_names_of(name);
     char text[NEAREST_TEXT];
     for (uint32_t i = 0; i < count; i++)
         if (f[i].name)
-            nearest_names__offer(&nearest, f[i].name);
+            nearest_names_offer(&nearest, f[i].name);
     return encode__refuse(e, "there is no field '%.40s'%s", name,
-                          nearest_names__text(&nearest, text));
+                          nearest_names_text(&nearest, text));
 }
 
 static int encode_object(struct encoder *e, const struct type_field *f, uint32_t count,
@@ -168,15 +168,15 @@ static int encode_some(struct encoder *e, const struct type *t, const json_t *va
 
 static int no_such_variant(struct encoder *e, const struct type *t, const char *name)
 {
-    struct nearest_names nearest = nearest_names__of(name);
+    struct nearest_names nearest = nearest_names_of(name);
     char text[NEAREST_TEXT];
     for (uint32_t i = 0; i < t->count; i++)
-        nearest_names__offer(&nearest, e->md->variants[t->first + i].name);
+        nearest_names_offer(&nearest, e->md->variants[t->first + i].name);
     if (nearest.count == 0) /* suggest some existing ones */
         for (uint32_t i = 0; i < t->count && i < NEAREST_MAX; i++)
             nearest.best[nearest.count++] = e->md->variants[t->first + i].name;
     return encode__refuse(e, "%.60s has no variant '%.40s'%s", *t->name ? t->name : "the enum",
-                          name, nearest_names__text(&nearest, text));
+                          name, nearest_names_text(&nearest, text));
 }
 
 static bool is_nothing(const json_t *value)

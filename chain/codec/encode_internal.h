@@ -5,8 +5,8 @@
 
 #include <jansson.h>
 
+#include "base/near.h"
 #include "codec_internal.h"
-#include "edit_distance.h"
 
 struct encoder {
     const struct metadata *md;

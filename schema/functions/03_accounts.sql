@@ -200,10 +200,9 @@ BEGIN
                 encode(a.genesis, 'hex'), encode(p_genesis, 'hex')),
             HINT = 'Correct chain.endpoints or chain.genesis in the configuration, or use another alias for another chain.';
     ELSIF a.account_id <> p_account_id THEN
-        PERFORM bad_argument('relay_register', 'p_alias', format('"%s" is registered for id 0x%s on genesis 0x%s, not '
-            'for id 0x%s on genesis 0x%s', p_alias, encode(a.account_id, 'hex'), encode(a.genesis, 'hex'),
-            encode(p_account_id, 'hex'), encode(p_genesis, 'hex')),
-            'Use another alias, or correct the key or the chain in the configuration.');
+        PERFORM bad_argument('relay_register', 'p_alias', format('"%s" is registered for id 0x%s, not for 0x%s', p_alias,
+            encode(a.account_id, 'hex'), encode(p_account_id, 'hex')),
+            'Use another alias, or correct the key in the configuration.');
     ELSIF a.scheme <> p_scheme THEN
         PERFORM bad_argument('relay_register', 'p_scheme', format('is %s, and %s is registered with %s', p_scheme,
             p_alias, a.scheme), 'Correct the key in the configuration.');

@@ -81,6 +81,10 @@ static void take(struct conn_info *ret, const PQconninfoOption *o, const PQconni
         ret->leaves_host = ret->leaves_host || !all_here(value);
     if (!strcmp(o->keyword, "sslmode"))
         snprintf(ret->sslmode, sizeof(ret->sslmode), "%s", value);
+    if (!strcmp(o->keyword, "user"))
+        snprintf(ret->user, sizeof(ret->user), "%s", value);
+    if (!strcmp(o->keyword, "dbname"))
+        snprintf(ret->database, sizeof(ret->database), "%s", *value ? value : ret->user);
     if (!o->val || secret)
         return;
     buf_puts(&ret->text, ret->text.len ? " " : "");

@@ -30,6 +30,11 @@ const char *conn_result_get(const struct conn_result *r, int row, int col, int *
     return PQgetvalue(r->pg, row, col);
 }
 
+uint32_t conn_result_type(const struct conn_result *r, int col)
+{
+    return PQftype(r->pg, col);
+}
+
 const char *conn_result_name(const struct conn_result *r, int col)
 {
     return PQfname(r->pg, col);
@@ -117,6 +122,19 @@ bool conn__result_stale(const PGresult *res)
             !strcmp(field(res, PG_DIAG_SOURCE_FUNCTION), "RevalidateCachedQuery"));
 }
 
+/* The hint is the way out: where both do not fit, the message is cut. */
+static void set_with_hint(struct err *err, int code, const char *message, const char *hint)
+{
+    size_t room = sizeof(err->text) - 1, tail = strlen(hint) + 2;
+    if (!*hint)
+        err_set(err, code, "%s", message);
+    else if (strlen(message) + tail <= room)
+        err_set(err, code, "%s. %s", message, hint);
+    else
+        err_set(err, code, "%.*s ... %s", (int)(tail + 3 < room ? room - tail - 3 : 0), message,
+                hint);
+}
+
 /* Our own SQLSTATEs come with a sentence for the user and the way out as the hint; a server's
  * message gets its detail and its code. */
 void conn__result_err(const PGresult *res, struct err *err)
@@ -133,7 +151,9 @@ void conn__result_err(const PGresult *res, struct err *err)
     if (!*sqlstate)
         err_set(err, code, "%.*s", (int)strcspn(message, "\n"), message);
     else if (!strncmp(sqlstate, "TR", 2))
-        err_set(err, code, "%s%s%s", message, *hint ? ". " : "", hint);
+        set_with_hint(err, code, message, hint);
+    else if (code == ERR_DB_DENIED && *hint)
+        set_with_hint(err, code, message, hint);
     else
         err_set(err, code, "%s%s%s (SQLSTATE %s)", message, *detail ? ": " : "", detail, sqlstate);
     make_utf8(err->text, strlen(err->text)); /* it may quote a value, or be cut */

@@ -6,7 +6,7 @@ import psycopg2
 
 from pgcase import FUNCTIONS, MIGRATIONS, PG_SH, Background, Case, Server, Session, h32, migrate, wait_until
 
-FOLLOWER = {'status', 'history', 'follow_position', 'row_holder', 'session_text', 'account_waits'}  # the last three: views call them
+FOLLOWER = {'status', 'history', 'follow_position', 'account_of', 'row_holder', 'session_text', 'account_waits'}  # the last three: views call them
 APP = FOLLOWER | {'enqueue', 'enqueue_many', 'enqueue_signed', 'cancel', 'bump'}
 RELAY = APP | {'relay_register', 'timeline_known', 'ids_behind', 'repair_ids', 'clock_behind', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_scan', 'member_heartbeat',
                'leader_pause',

@@ -58,7 +58,7 @@ class Options(unittest.TestCase):
             self.assertEqual(cli('bump', str(tx), *database).stdout, 'finished\n')
             self.assertEqual(relay.control({'cmd': 'cancel', 'id': tx}), {'answer': 'finished'})
             lines = [json.loads(x) for x in cli('history', str(tx), '--json', *database).stdout.splitlines()]
-            self.assertEqual([(x['attempt'], x['outcome'], x['tip']) for x in lines], [('1', 'included', '8')])
+            self.assertEqual([(x['attempt'], x['outcome'], x['tip']) for x in lines], [(1, 'included', '8')])
             text = cli('history', str(tx), *database).stdout
             self.assertIn(lines[0]['hash'], text)
             self.assertIn('tip 8', text)

@@ -71,6 +71,7 @@ bool conn_result_is_null(const struct conn_result *r, int row, int col);
 const char *conn_result_get(const struct conn_result *r, int row, int col,
                             int *ret_len); /* text or binary */
 const char *conn_result_name(const struct conn_result *r, int col);
+uint32_t conn_result_type(const struct conn_result *r, int col); /* OID of pg_type */
 /* Takes the rows over inside the callback: they live until conn_result_free. */
 struct conn_result *conn_result_take(const struct conn_result *r);
 void conn_result_free(struct conn_result *r); /* NULL allowed */

@@ -10,9 +10,10 @@
 struct conn_info {
     /* "host=db1 port=5432 user=relay", without secrets; "" where libpq cannot parse it */
     struct buf text;
-    bool has_password; /* in the string itself; or any other secret of libpq's */
-    bool leaves_host;  /* some host is neither a socket nor a loopback address */
-    char sslmode[16];  /* as libpq will use it, also from PGSSLMODE; libpq's default is "prefer" */
+    bool has_password;           /* in the string itself; or any other secret of libpq's */
+    bool leaves_host;            /* some host is neither a socket nor a loopback address */
+    char user[64], database[64]; /* as libpq will use them */
+    char sslmode[16]; /* as libpq will use it, also from PGSSLMODE; libpq's default is "prefer" */
     bool verifies_server; /* sslmode is verify-ca or verify-full */
 };
 

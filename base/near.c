@@ -1,6 +1,6 @@
 /* The edit distance of two names. Case and underscores do not count, so that transferAll finds
  * transfer_all. */
-#include "edit_distance.h"
+#include "base/near.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -56,12 +56,12 @@ static unsigned distance(const char *wanted, const char *name)
     return d * 5 <= longer * 2 ? d + 1 : ~0u;
 }
 
-struct nearest_names nearest_names__of(const char *wanted)
+struct nearest_names nearest_names_of(const char *wanted)
 {
     return (struct nearest_names){.wanted = wanted};
 }
 
-void nearest_names__offer(struct nearest_names *n, const char *name)
+void nearest_names_offer(struct nearest_names *n, const char *name)
 {
     unsigned d = distance(n->wanted, name);
     size_t at = n->count;
@@ -81,7 +81,7 @@ void nearest_names__offer(struct nearest_names *n, const char *name)
     n->distance[at] = d;
 }
 
-const char *nearest_names__text(const struct nearest_names *n, char out[NEAREST_TEXT])
+const char *nearest_names_text(const struct nearest_names *n, char out[NEAREST_TEXT])
 {
     size_t len = 0;
     out[0] = 0;

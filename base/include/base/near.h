@@ -1,6 +1,6 @@
 /* Finds the existing names nearest to a misspelled one, for error messages. */
-#ifndef CHAIN_CODEC_EDIT_DISTANCE_H
-#define CHAIN_CODEC_EDIT_DISTANCE_H
+#ifndef BASE_NEAR_H
+#define BASE_NEAR_H
 
 #include <stddef.h>
 
@@ -14,9 +14,9 @@ struct nearest_names {
 };
 
 /* Borrows `wanted` and every name offered: all must outlive the struct. */
-struct nearest_names nearest_names__of(const char *wanted);
-void nearest_names__offer(struct nearest_names *n, const char *name);
+struct nearest_names nearest_names_of(const char *wanted);
+void nearest_names_offer(struct nearest_names *n, const char *name);
 /* "; near: a, b", or "" if no offered name is near enough. */
-const char *nearest_names__text(const struct nearest_names *n, char out[NEAREST_TEXT]);
+const char *nearest_names_text(const struct nearest_names *n, char out[NEAREST_TEXT]);
 
 #endif

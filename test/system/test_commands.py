@@ -1,0 +1,184 @@
+"""What an operator sees: tables that fit, JSON with types, filters, and a message for each mistake."""
+import json
+import re
+import unittest
+
+from harness.chain import remark
+from harness.cases import CaseWorld
+from harness.relay import cli
+from harness.world import World
+
+TIME = r'^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$'
+
+
+def types(line):
+    return {k: type(v) for k, v in line.items() if v is not None}
+
+
+class Reading(unittest.TestCase):
+    """One world for all: reading changes nothing."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.world = world = CaseWorld()
+        cls.addClassCleanup(world.close)
+        cls.db = ('--database', world.pg.dsn)
+        cls.good = world.put('good', key='k-1')
+        cls.bad = world.enqueue_raw(b'\xff' * 8)
+        world.wait_end(cls.good)
+        world.wait_end(cls.bad)
+        world.pg.query("SELECT txrelay.account_pause('alice', 'lunch \u00e9 ' || repeat('x', 200))")
+        cls.later = world.put('later', creator=('$$shop$$',))
+
+    def lines(self, *args):
+        return [json.loads(x) for x in cli(*args, '--json', *self.db).stdout.splitlines()]
+
+    def table(self, *args):
+        done = cli(*args, *self.db)
+        self.assertEqual(done.stderr, '')
+        return done.stdout.splitlines()
+
+    def test_json_has_types(self):
+        line = self.lines('status', str(self.good))[0]
+        self.assertEqual((line['id'], line['outcome'], line['key'], line['error']), (self.good, 'ok', 'k-1', None))
+        found = types(line)
+        for name in ('id', 'nonce', 'attempts', 'block_number', 'age_s'):
+            self.assertIs(found[name], int, name)
+        for name in ('tip', 'fee'):  # beyond what a reader's numbers hold
+            self.assertRegex(line[name], r'^\d+$')
+        for name in ('created_at', 'updated_at'):
+            self.assertRegex(line[name], TIME)
+        account = self.lines('accounts')[0]
+        self.assertIs(account['paused'], True)
+        self.assertRegex(account['heartbeat'], TIME)
+        self.assertEqual({types(account)[n] for n in ('epoch', 'next_nonce', 'heartbeat_age_s')}, {int})
+        blocked = self.lines('blocked')[0]
+        self.assertEqual((blocked['account'], blocked['paused']), ('alice', True))
+        attempt = self.lines('history', str(self.good))[0]
+        self.assertEqual((attempt['attempt'], attempt['filler']), (1, False))
+        self.assertRegex(attempt['created_at'], TIME)
+
+    def test_tables_fit_and_wide_has_everything(self):
+        for args in (('status',), ('accounts',), ('blocked',), ('history', str(self.good))):
+            with self.subTest(args):
+                narrow = self.table(*args)
+                self.assertGreater(len(narrow), 1)
+                self.assertLessEqual(max(map(len, narrow)), 100)
+                self.assertEqual([x for x in narrow if x != x.rstrip()], [])
+        for args in (('accounts',), ('blocked',)):
+            self.assertIn('lunch \u00e9 ' + 'x' * 200, '\n'.join(self.table(*args, '--wide')))
+            self.assertIn('..', '\n'.join(self.table(*args)))
+        header = self.table('status', '--wide')[0].split()
+        self.assertEqual(len(header), len(self.lines('status')[0]))
+        self.assertEqual(self.table('status')[0].split(), ['id', 'account', 'state', 'nonce', 'age', 'tries', 'fee', 'reason'])
+        record = dict(line.split(None, 1) for line in self.table('status', str(self.good)))
+        self.assertEqual((record['outcome'], record['account']), ('ok', 'alice'))
+        self.assertRegex(record['age'], r'^\d+[smhd]$')
+        self.assertIn(self.lines('status', str(self.good))[0]['hash'], record['hash'])
+
+    def test_fee_is_seen_by_who_sees_the_transaction(self):
+        fee = self.world.pg.value('SELECT fee FROM txrelay.finished_transactions WHERE id = %s', (self.good,))
+        self.assertGreater(fee, 0)
+        self.assertEqual(self.lines('status', str(self.good))[0]['fee'], str(fee))
+        counted = [x for x in self.lines('status', '--count') if x['state'] == 'ok']
+        self.assertEqual([(x['count'], x['fee'], x['stage']) for x in counted], [(1, str(fee), 'finished')])
+
+    def test_filters(self):
+        first = self.lines('status', str(self.good))[0]
+        for args, ids in (
+                ((), [self.later, self.bad, self.good]),
+                (('--account', 'alice'), [self.later, self.bad, self.good]),
+                (('--account', self.world.address()), [self.later, self.bad, self.good]),
+                (('--outcome', 'failed'), [self.bad]), (('--state', 'outbox'), [self.later]),
+                (('--state', 'queued'), [self.later]), (('--state', 'finished', '--outcome', 'ok'), [self.good]),
+                (('--key', 'k-1'), [self.good]), (('--creator', 'shop'), [self.later]),
+                (('--until', first['created_at']), []), (('--since', first['created_at'], '--limit', '2'), [self.later, self.bad]),
+                (('--hash', first['hash']), [self.good])):
+            with self.subTest(args):
+                self.assertEqual([x['id'] for x in self.lines('status', *args)], ids)
+        empty = cli('status', '--key', 'none', *self.db)
+        self.assertEqual((empty.stdout, empty.stderr), ('', 'txrelay: no transaction matches\n'))
+        counts = {(x['account'], x['stage'], x['state']): x['count'] for x in self.lines('status', '--count')}
+        self.assertEqual(counts, {('alice', 'outbox', 'queued'): 1, ('alice', 'finished', 'failed'): 1,
+                                  ('alice', 'finished', 'ok'): 1})
+        self.assertEqual([x['alias'] for x in self.lines('accounts', '--account', 'alice')], ['alice'])
+        self.assertEqual(len(self.lines('blocked', '--account', 'alice')), 1)
+
+    def test_an_account_that_there_is_not(self):
+        for command in ('status', 'accounts', 'blocked'):
+            done = cli(command, '--account', 'alise', *self.db, check=False)
+            self.assertEqual((done.returncode, done.stdout), (1, ''), command)
+            for word in ('alise', 'Nearest: alice'):
+                self.assertIn(word, done.stderr)
+
+
+class Blocked(unittest.TestCase):
+    def test_nothing_is_printed_when_nothing_is_blocked(self):
+        with World() as world:
+            world.wait_leader(world.relay('one'))
+            done = cli('blocked', '--database', world.pg.dsn)
+            self.assertEqual((done.stdout, done.stderr), ('', ''))
+
+
+# The command line, the exit code, and what the message has: the thing, the value, the way out. DB is a database with the
+# schema, BARE one without, APP and NOBODY the same as DB for other logins.
+MISTAKES = (
+    (('statsu',), 2, ("'statsu'", 'near: status', 'txrelay COMMAND --help')),
+    (('help', 'acounts'), 2, ("'acounts'", 'near: accounts')),
+    (('status', '--foo'), 2, ("'--foo'", '--help')),
+    (('cancel',), 2, ('the id is missing', 'that enqueue printed')),
+    (('status', 'abc'), 2, ('the id', "'abc'", 'the number that enqueue printed')),
+    (('wait', 'abc'), 2, ('the id', "'abc'", 'the number that enqueue printed')),
+    (('status', '99999999999999999999'), 2, ('the id', "'99999999999999999999'", 'from 1 to 9223372036854775807')),
+    (('bump', '0'), 2, ('the id', "'0'", 'from 1 to')),
+    (('status', '--limit', 'ten'), 2, ('--limit', "'ten'", 'whole number from 1 to')),
+    (('status', '--limit', '0'), 2, ('--limit', "'0'", 'whole number from 1 to')),
+    (('status', '--outcome', 'faild'), 2, ('--outcome', "'faild'", 'near: failed')),
+    (('status', '--state', 'waiting'), 2, ('--state', "'waiting'", 'outbox, pending, finished')),
+    (('status', '--since', 'monday'), 2, ('--since', "'monday'", 'a time like 2026-01-31T12:00:00Z')),
+    (('status', '1', '--account', 'alice'), 2, ('--account', "'alice'", 'leave it out')),
+    (('status', '--count', '--limit', '3'), 2, ('--limit', '--count', 'leave it out')),
+    (('status', '--account', 'nobody', 'DB'), 1, ('no such account', '"nobody"', 'registered')),
+    (('status', '--endpoint', 'ws://x'), 2, ('--endpoint', '--help')),
+    (('keys', 'show', '/nowhere', '--prefix', '2x'), 2, ('--prefix', "'2x'", 'from 0 to 16383')),
+    (('keys', 'list', '/nowhere'), 2, ('verb', "'list'", 'new or show')),
+    (('wait', '1', '--timeout', 'soon'), 2, ('--timeout', "'soon'", 'number of seconds')),
+    (('wait', '1', '--for', 'ever'), 2, ('--for', "'ever'", 'finalized, in_block, ended')),
+    (('tail', '--id', 'x'), 2, ('--id', "'x'", 'whole number from 1 to')),
+    (('status', '--database', 'host=127.0.0.1 port=1'), 1, ('127.0.0.1', 'port 1', 'start the server, or correct --database')),
+    (('status', '--database', 'hosst=x'), 2, ('database.url', 'hosst', 'invalid connection option')),
+    (('status', 'MISSING'), 1, ('database', '"nosuch"', 'create it (createdb), or correct --database')),
+    (('status', 'BARE'), 1, ('database bare', 'no txrelay schema', 'run txrelay migrate')),
+    (('accounts', 'BARE'), 1, ('database bare', 'no txrelay schema', 'run txrelay migrate')),
+    (('enqueue', 'alice', '0x00', 'BARE'), 1, ('database bare', 'no txrelay schema', 'run txrelay migrate')),
+    (('tail', 'BARE'), 1, ('no txrelay schema', 'run txrelay migrate')),
+    (('wait', '1', 'BARE'), 1, ('no txrelay schema', 'run txrelay migrate')),
+    (('status', 'NOBODY'), 1, ('schema txrelay', 'user mistaken', 'GRANT txrelay_follower TO mistaken')),
+    (('enqueue', 'alice', '0x00', 'NOBODY'), 1, ('schema txrelay', 'user mistaken', 'GRANT txrelay_app TO mistaken')),
+    (('policy', 'alice', 'NOBODY'), 1, ('schema txrelay', 'user mistaken', 'GRANT txrelay_relay TO mistaken')),
+    (('history', '7', 'DB'), 1, ('signed attempt', '7', 'txrelay status')),
+    (('status', '7', 'DB'), 1, ('transaction', '7', 'kept for the retention time')),
+)
+
+
+class Mistakes(unittest.TestCase):
+    def test_each_says_the_thing_the_value_and_the_way_out(self):
+        with World() as world:
+            bare = world.pg.sibling(f'bare{world.number}')
+            world.pg.query('DROP ROLE IF EXISTS mistaken')
+            world.pg.query('CREATE ROLE mistaken LOGIN')
+            self.addCleanup(world.pg.query, 'DROP ROLE mistaken')
+            places = {'DB': world.pg.dsn, 'BARE': bare.dsn, 'NOBODY': world.pg.dsn + ' user=mistaken',
+                      'MISSING': world.pg.dsn + ' dbname=nosuch'}
+            for args, code, words in MISTAKES:
+                line = [y for x in args for y in (('--database', places[x]) if x in places else (x,))]
+                with self.subTest(' '.join(args)):
+                    done = cli(*line, check=False)
+                    self.assertEqual(done.returncode, code, done.stderr)
+                    self.assertEqual(done.stdout, '')
+                    for word in words:
+                        self.assertIn(word.replace('database bare', f'database bare{world.number}'), done.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main()
