@@ -141,6 +141,10 @@ phrases='\b(is|are|was|were|be) told\b|\bstands? still\b|\b(so often|for so long
 hits=$(tree | grep -E '^(base|loop|net|chain|store|listen|election|relay|main|schema|docs)/.*\.(c|h|sql|md)$|^README\.md$' |
   xargs -r grep -nEi "$phrases" /dev/null) && finding "wording that docs/glossary.md replaces: $hits"
 
+# A test is named by what it claims, not by the letter and number of some list.
+hits=$(tree | grep -E '^test/.*\.(py|c)$' | xargs -r grep -nE '^ *(def test_|static void (test_)?)[A-Z][0-9]{2}_' /dev/null) &&
+  finding "a test that is named after a list: $hits"
+
 # Width: 100 columns of code and of prose. Tables, code blocks and links of a page cannot be wrapped.
 hits=$(echo "$files" | LC_ALL=C xargs -r awk '{ gsub(/[\200-\277]/, "") } length($0) > 100 { print FILENAME ":" FNR }') && [ -n "$hits" ] &&
   finding "a line over 100 columns: $hits"

@@ -57,7 +57,7 @@ class Answers(CaseTest):
         self.assert_chain_decides(world, tx)
 
     def test_refused_as_invalid_and_taken(self):
-        """F1 for refusals: the record waits for the chain, where the bytes win or the filler does."""
+        """The record of a refusal waits for the chain, where the bytes win or the filler does."""
         for name, answer in INVALID.items():
             with self.subTest(name):
                 world, tx = self.passed_on(answer)

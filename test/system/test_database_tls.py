@@ -46,7 +46,7 @@ class TlsServer(Postgres):
 
 
 class Tls(unittest.TestCase):
-    def test_S06_a_relay_over_tls(self):
+    def test_a_relay_over_tls(self):
         server = TlsServer()
         self.addCleanup(server.stop)
         with World(postgres=server) as world:

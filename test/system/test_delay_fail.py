@@ -180,7 +180,7 @@ class Play:
         if c.fault == 'stop' and c.gap in WRITES_NEXT:
             assert refused, 'I4: its next statement was under an old epoch, and none was refused'
         if c.fault == 'stop' and c.gap == 'before_send':
-            assert self.victim.status()['accounts'][0]['blocked_not_leader_total'], 'L10: the gate stopped one, and counts none'
+            assert self.victim.status()['accounts'][0]['blocked_not_leader_total'], 'the gate stopped one, and counts none'
         return {'takeover': round((self.taken - self.began) * 1000), 'due': round((self.due - self.began) * 1000),
                 'duplicates': figures['duplicates'], 'lost': figures['missing'], 'refused': refused, 'sent': len(sent)}
 

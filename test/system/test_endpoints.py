@@ -177,7 +177,7 @@ class EndpointsTest(CaseTest):
         world.wait_end(tx)
         self.assert_once(world)
 
-    # ---- R3, F4: blocks that cannot be read ----
+    # ---- blocks that cannot be read ----
 
     def away(self, pruned, endpoints=lambda world, liar: [liar.url], **options):
         """(world, relay): a transaction of alice is in a block that the endpoint lost while the relay was away."""

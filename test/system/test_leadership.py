@@ -173,7 +173,7 @@ class Leadership(unittest.TestCase):
 
     # ---- cut off ----
 
-    def test_S17_followers_cut_off_from_the_database(self):
+    def test_followers_cut_off_from_the_database(self):
         """They say so, refuse to send, lead nothing; the leader goes on under its epoch. Back again one can lead."""
         world = self.world()
         leader = world.ready(world.relay('l'))
@@ -201,7 +201,7 @@ class Leadership(unittest.TestCase):
         self.assert_due(taken - began)
         self.say(f'led after {taken - began:.2f} s, {world.settle()}')
 
-    def test_L05_leader_cut_off_from_the_database_but_not_from_the_chain(self):
+    def test_leader_cut_off_from_the_database_but_not_from_the_chain(self):
         """Its database is a black hole. The node loses what it was sent, again and again, so that the leader has stored bytes
         to send all the time: it may until its time is over, and must not afterwards."""
         world = self.world('--block-ms', '50', manager={'window': 8, 'reprobe_blocks': 1})
@@ -257,7 +257,7 @@ class Leadership(unittest.TestCase):
         self.assertTrue(leader.leads('alice'))
         self.say(str(world.settle()))
 
-    def test_G23_partition_that_heals_too_late(self):
+    def test_partition_that_heals_too_late(self):
         """What the old leader had on the way comes to the server after another took over, renewal and writes alike: refused."""
         world = self.world('--block-ms', '500')  # what is in a block now has its end to be written within that
         leader, links, heir = world.pair()
@@ -322,7 +322,7 @@ class Leadership(unittest.TestCase):
         world.enqueue_together(['after'])
         self.say(f'{len(beats)} heartbeats, led after {taken - began:.2f} s, {world.settle()}')
 
-    def test_L14_drain_under_load(self):
+    def test_drain_under_load(self):
         """SIGTERM: released, then stopped; the successor leads at once."""
         world = self.world()
         leader, links, heir = world.pair()

@@ -9,7 +9,7 @@ from harness.world import ALICE, BOB, World
 
 
 class MainJob(unittest.TestCase):
-    def test_S13_call_of_64_KiB(self):
+    def test_call_of_64_KiB(self):
         """Enqueued, notified, submitted, and watched again by a successor, like any other."""
         with World('--block-ms', '0') as world:
             first = world.relay('first')
@@ -71,7 +71,7 @@ class MainJob(unittest.TestCase):
             self.assertRegex(row[1], r'^(Balances|Token)\.\w+$')
             self.assertEqual(world.pg.value('SELECT outcome FROM txrelay.finished_transactions WHERE id = %s', (ok,)), 'ok')
 
-    def test_S03_follower_refuses_with_the_leaders_address(self):
+    def test_follower_refuses_with_the_leaders_address(self):
         with World() as world:
             leader = world.relay('leader')
             world.wait_leader(leader)
@@ -100,7 +100,7 @@ class MainJob(unittest.TestCase):
             world.committed[remark('for the leader')] = int(done.stdout)
             world.settle()
 
-    def test_L11_lines_about_leadership_have_all_their_fields(self):
+    def test_lines_about_leadership_have_all_their_fields(self):
         """An operator who reads one line of one relay knows which account, lock, process and epoch it is about, and why."""
         import os
         import re
@@ -111,7 +111,7 @@ class MainJob(unittest.TestCase):
             new = world.relay('new')
             new.wait_log('relay.running')
             scope, holder = world.pg.query('SELECT lock_key, holder FROM txrelay.leadership')[0]
-            # L01: network, relay, host, process and 64 random bits.
+            # Network, relay, host, process and 64 random bits.
             self.assertRegex(holder, f'^txrelay-old-{re.escape(socket.gethostname())}-{old.process.child.pid}-[0-9a-f]{{16}}$')
             self.assertEqual(old.control({'cmd': 'drain'}), {'answer': 'draining'})
             new.wait_log('gate.open')
@@ -125,7 +125,7 @@ class MainJob(unittest.TestCase):
                     relay.wait_log(f'{re.escape(word)} account=alice scope={scope} holder={re.escape(holder)} epoch={epoch}'
                                    + re.escape(fields))
 
-    def test_S05_unreachable_database_never_sends(self):
+    def test_unreachable_database_never_sends(self):
         """Configured and out of reach is a follower with the gate shut, never standalone."""
         with World() as world:
             relay = world.relay('alone', dsn=f'host={world.dir}/nowhere dbname=txrelay user=postgres')
@@ -138,7 +138,7 @@ class MainJob(unittest.TestCase):
             self.assertNotIn('standalone', relay.text())
             self.assertEqual(world.submitted(), set())
 
-    def test_S04_standalone_sends_without_a_database(self):
+    def test_standalone_sends_without_a_database(self):
         import subprocess
         with World() as world:
             relay = world.relay('solo', start=False, dsn=None)
@@ -168,7 +168,7 @@ class MainJob(unittest.TestCase):
             on_chain = [x.call for _, _, _, x in world.chain.walk()]
             self.assertEqual(sorted(on_chain), sorted(calls))
 
-    def test_S14_restart_keeps_the_nonces(self):
+    def test_restart_keeps_the_nonces(self):
         """Restart with transactions in the pool: no nonce is used again, nothing fails (cases 18, 66)."""
         with World('--block-ms', '0') as world:
             relay = world.relay('one')

@@ -8,7 +8,7 @@ cd "$(dirname "$(readlink -f "$0")")/.."
 PY=${PY:-/usr/bin/python3}
 OUT=$PWD/../build/versions
 PARTS=(test_history test_plans test_policy.Bump test_sessions test_lead.Closed)
-MAIN=(system.test_main_job.MainJob.test_S13_call_of_64_KiB system.test_main_job.MainJob.test_two_accounts_two_schemes_rollbacks)
+MAIN=(system.test_main_job.MainJob.test_call_of_64_KiB system.test_main_job.MainJob.test_two_accounts_two_schemes_rollbacks)
 
 job() { # VERSION sql|parts|main|moves (by dump, to version 18)
   local begun=$SECONDS log="$OUT/$1-$2.log" rc=0

@@ -56,7 +56,7 @@ static const char *order_text(const struct ring *r, uint64_t key)
 }
 
 /* The key decides, not the order of questions. Closest: clockwise-successor would say D for 55. */
-static void p24_worked_example(void **state)
+static void worked_example(void **state)
 {
     (void)state;
     static const struct {
@@ -70,7 +70,7 @@ static void p24_worked_example(void **state)
 }
 
 /* With A down 310 goes to C (85 degrees), not to B (95); the whole order is A, C, B, D. */
-static void p25_next_closest(void **state)
+static void next_closest(void **state)
 {
     (void)state;
     struct ring *r = example(""), *without = example("A");
@@ -83,7 +83,7 @@ static void p25_next_closest(void **state)
 }
 
 /* To remove who is unavailable and look again is to walk down the same ranking. */
-static void p26_remove_is_walk_down(void **state)
+static void remove_is_walk_down(void **state)
 {
     (void)state;
     static const char *const downs[] = {"A", "B", "C", "D", "AB", "AC", "BD", "ABC", "BCD"};
@@ -103,7 +103,7 @@ static void p26_remove_is_walk_down(void **state)
 }
 
 /* A position comes from the name alone, whoever else is there and in whatever order they came. */
-static void p21_positions_by_name(void **state)
+static void positions_by_name(void **state)
 {
     (void)state;
     struct ring *one = ring_new(election_hash), *two = ring_new(election_hash);
@@ -170,9 +170,9 @@ static void distances(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p24_worked_example),      cmocka_unit_test(p25_next_closest),
-        cmocka_unit_test(p26_remove_is_walk_down), cmocka_unit_test(p21_positions_by_name),
-        cmocka_unit_test(shares_are_fair),         cmocka_unit_test(distances),
+        cmocka_unit_test(worked_example),      cmocka_unit_test(next_closest),
+        cmocka_unit_test(remove_is_walk_down), cmocka_unit_test(positions_by_name),
+        cmocka_unit_test(shares_are_fair),     cmocka_unit_test(distances),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -870,7 +870,7 @@ static void wrong_answers(void **state)
     rig_done(&rig);
 }
 
-/* ---- R3, F4: blocks that an endpoint does not have ---- */
+/* ---- blocks that an endpoint does not have ---- */
 
 enum { GONE_BELOW = 12 };
 
