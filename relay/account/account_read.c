@@ -329,7 +329,9 @@ static void looked(struct store_req *req)
         struct poll_event ev = {
             .type = POLL_EV_REQUESTS,
             .question = op->question,
-            .requests = {.mark = r->mark, .next_ms = r->next_ms, .has_rows = r->has_rows},
+            .requests = {.fingerprint = r->fingerprint,
+                         .next_ms = r->next_ms,
+                         .has_rows = r->has_rows},
         };
         if (account_poll(op->account, ev))
             tell_requests(op);

@@ -22,14 +22,14 @@ struct batch {
     enum poll_event_type answer;
     uint64_t question;
     int32_t *accounts; /* the arrays of the run */
-    int64_t *epochs, *marks;
+    int64_t *epochs, *fingerprints;
 };
 
 static void batch_free(struct batch *b)
 {
     free(b->accounts);
     free(b->epochs);
-    free(b->marks);
+    free(b->fingerprints);
     free(b);
 }
 
@@ -71,17 +71,17 @@ static void ask_batch(struct service *s, const struct poll_effect *fx)
     b->question = fx->question;
     b->accounts = xcalloc(fx->count, sizeof(*b->accounts));
     b->epochs = xcalloc(fx->count, sizeof(*b->epochs));
-    b->marks = xcalloc(fx->count, sizeof(*b->marks));
+    b->fingerprints = xcalloc(fx->count, sizeof(*b->fingerprints));
     for (size_t i = 0; i < fx->count; i++) {
         const struct account *a = &s->accounts[fx->accounts[i]];
         b->accounts[i] = a->store_account;
         b->epochs[i] = a->epoch;
-        b->marks[i] = fx->marks[i];
+        b->fingerprints[i] = fx->fingerprints[i];
     }
     b->run = (struct store_due){.count = fx->count,
                                 .accounts = b->accounts,
                                 .epochs = b->epochs,
-                                .marks = b->marks,
+                                .fingerprints = b->fingerprints,
                                 .ahead_ms = fx->ahead_ms};
     s->ops++;
     store_due_start(s->store, &b->run, answered);

@@ -296,7 +296,7 @@ $$;
 -- unchanged set. Otherwise there is one row per subject, in the order of the question.
 CREATE OR REPLACE FUNCTION txrelay.leader_renew(p_holder text, p_subjects int[], p_epochs bigint[], p_expiry_1_ms int,
     p_expiry_2_ms int, p_now timestamptz DEFAULT NULL, p_block bigint DEFAULT NULL, p_fingerprint text DEFAULT NULL)
-RETURNS TABLE (subject int, renewed boolean, unchanged boolean, mark text)
+RETURNS TABLE (subject int, renewed boolean, unchanged boolean, fingerprint text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
 #variable_conflict use_column
@@ -450,13 +450,13 @@ $$;
 -- question. Rows come in the order of the question.
 --
 -- p_fingerprint not NULL: each row carries the fingerprint of all claims, and there is at least one row,
--- whose subject is NULL if there is nothing to report. A caller that got that row may pass its mark
+-- whose subject is NULL if there is nothing to report. A caller that got that row may pass its fingerprint
 -- when it repeats the question. Nothing else is read while the fingerprint is the same: reading the
 -- locks of thousands of accounts takes 50 ms.
 CREATE OR REPLACE FUNCTION txrelay.leader_scan(p_subjects int[], p_epochs bigint[] DEFAULT NULL,
     p_now timestamptz DEFAULT NULL, p_fingerprint text DEFAULT NULL)
 RETURNS TABLE (subject int, taken boolean, holder text, holder_address text, epoch bigint, lock_held boolean,
-    expiry_1_left_ms bigint, expiry_2_left_ms bigint, mark text)
+    expiry_1_left_ms bigint, expiry_2_left_ms bigint, fingerprint text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
 #variable_conflict use_column
@@ -471,7 +471,7 @@ BEGIN
     IF p_fingerprint IS NOT NULL THEN
         v_fingerprint := claims_fingerprint(p_now);
     END IF;
-    mark := v_fingerprint;
+    fingerprint := v_fingerprint;
     IF v_fingerprint = p_fingerprint THEN
         RETURN NEXT;
         RETURN;

@@ -8,7 +8,7 @@ LANGUAGE sql AS $$
         p_time OPERATOR(pg_catalog.-) pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000))) END
 $$;
 
--- asked: somebody cancelled or bumped. ripe: a row that waited for its not_before may be admitted.
+-- asked: a cancellation or a bump is there. has_rows: a row that waited for its not_before may be admitted.
 -- next: the next deadline, which may have passed, or not_before, of all transactions. next_outbox:
 -- the same of those that wait in the outbox.
 CREATE OR REPLACE FUNCTION txrelay.request_times(p_account int, p_now timestamptz)
@@ -36,11 +36,11 @@ $$;
 -- - one row, with outcome NULL, for each that must pay a higher tip, with the least tip of its next
 --   attempt,
 -- - at least one row (nonce NULL if there is nothing to do).
--- Every row carries: whether a row that waited for its time may be admitted now (ripe), the ms
+-- Every row carries: whether a row that waited for its time may be admitted now (has_rows), the ms
 -- until the next deadline or not_before (next_ms, NULL: none), the account's facts, and their
--- fingerprint (mark).
+-- fingerprint.
 CREATE OR REPLACE FUNCTION txrelay.leader_poll_requests(p_account int, p_epoch bigint)
-RETURNS TABLE (nonce bigint, id bigint, outcome text, error text, tip numeric, has_rows boolean, next_ms bigint, mark bigint,
+RETURNS TABLE (nonce bigint, id bigint, outcome text, error text, tip numeric, has_rows boolean, next_ms bigint, fingerprint bigint,
     paused boolean, suspension text, reborn boolean, transaction_version bigint, tip_start numeric, tip_step numeric,
     tip_cap numeric, tip_step_percent int, tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean,
     low_balance numeric, retry_refusals text)
@@ -159,10 +159,10 @@ $$;
 -- the facts that it knows (NULL: none, then changed facts are not reported). It writes nothing.
 -- Accounts with none of these are left out; rows come in the order of the question:
 --
---   lost     the caller no longer leads the account under this epoch
---   look     leader_poll_requests has something: a cancellation, a bump, a passed deadline, other facts
---   ripe     leader_outbox has a row, or a presigned transaction waits (the chain knows for what)
---   next_ms  ms until the next deadline or not_before, if that is within p_ahead_ms
+--   lost          the caller no longer leads the account under this epoch
+--   has_requests  leader_poll_requests has something: a cancellation, a bump, a passed deadline, other facts
+--   has_rows      leader_outbox has a row, or a presigned transaction waits (the chain knows for what)
+--   next_ms       ms until the next deadline or not_before, if that is within p_ahead_ms
 CREATE OR REPLACE FUNCTION txrelay.leader_due(p_accounts int[], p_epochs bigint[], p_fingerprints bigint[], p_ahead_ms int)
 RETURNS TABLE (account int, lost boolean, has_requests boolean, has_rows boolean, next_ms bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -179,11 +179,11 @@ BEGIN
     SELECT a.account, NOT a.led, a.led AND (a.changed OR coalesce(d.asked OR d.late, false)),
         a.led AND NOT a.paused AND coalesce(d.has_rows, false),
         CASE WHEN a.led AND d.next <= v_ahead THEN ceil(extract(epoch FROM d.next - v_now) * 1000) END::bigint
-    FROM (SELECT b.account, b.n, coalesce(t.led, false) AS led, t.paused, coalesce(t.mark <> b.mark, false) AS changed,
+    FROM (SELECT b.account, b.n, coalesce(t.led, false) AS led, t.paused, coalesce(t.fingerprint <> b.fingerprint, false) AS changed,
             v_all OR b.account IN (SELECT unnest(v_busy)) AS busy -- hashed once
-        FROM unnest(p_accounts, p_epochs, p_fingerprints) WITH ORDINALITY b (account, epoch, mark, n)
+        FROM unnest(p_accounts, p_epochs, p_fingerprints) WITH ORDINALITY b (account, epoch, fingerprint, n)
         LEFT JOIN LATERAL (SELECT l.epoch = b.epoch AND l.holder IS NOT NULL AND l.timeline = ANY (v_timelines) AS led,
-            x.paused, account_fingerprint(x) AS mark FROM accounts x JOIN leadership l ON l.subject = x.account
+            x.paused, account_fingerprint(x) AS fingerprint FROM accounts x JOIN leadership l ON l.subject = x.account
             WHERE x.account = b.account OFFSET 0) t ON true
         OFFSET 0) a
     LEFT JOIN LATERAL (SELECT

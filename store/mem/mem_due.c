@@ -53,8 +53,8 @@ static bool wants(const struct mem_db *db, const struct mem_account *a, const st
                   size_t i, int64_t now, struct store_want *ret)
 {
     struct dues d = dues_of(a, now);
-    ret->has_requests =
-        (r->marks[i] >= 0 && mem__fingerprint(a) != r->marks[i]) || is_asked(db, a) || d.late;
+    ret->has_requests = (r->fingerprints[i] >= 0 && mem__fingerprint(a) != r->fingerprints[i]) ||
+                        is_asked(db, a) || d.late;
     ret->has_rows = d.has_rows && !a->paused;
     if (d.next && d.next <= now + (int64_t)r->ahead_ms * 1000)
         ret->next_ms = (d.next - now + 999) / 1000;

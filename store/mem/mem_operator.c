@@ -8,8 +8,8 @@
 
 /* ---- pauses ---- */
 
-/* The static text of a hold; "" for NULL, NULL for one that there is not. */
-static const char *hold_of(const char *name)
+/* The static text of a suspension; "" for NULL, NULL for one that there is not. */
+static const char *suspension_of(const char *name)
 {
     static const char *const holds[] = {"payment", "reaped", "transaction_version", "signing"};
     for (size_t i = 0; name && i < ARRAY_LEN(holds); i++)
@@ -31,12 +31,12 @@ static void unpause(struct mem_account *a)
 void mem__pause(struct mem_session *s, struct store_pause *r)
 {
     struct mem_account *a = mem__fence(s->db, r->account, r->epoch, &r->req.err);
-    const char *suspension = hold_of(r->suspension);
+    const char *suspension = suspension_of(r->suspension);
     if (!a)
         return;
     if (!suspension) {
         mem__fail(&r->req.err, "TR011",
-                  "hold is \"%.40s\"; it must be payment, reaped, transaction_version, "
+                  "suspension is \"%.40s\"; it must be payment, reaped, transaction_version, "
                   "signing",
                   r->suspension);
         return;

@@ -207,6 +207,6 @@ void mem__poll_requests(struct mem_session *s, struct store_poll_requests *r)
     }
     r->has_rows = t.has_rows && !a->paused;
     r->next_ms = left_ms(t.next, now);
-    r->mark = mem__fingerprint(a);
+    r->fingerprint = mem__fingerprint(a);
     mem__facts(a, answer, &r->facts);
 }

@@ -53,13 +53,13 @@ struct claim_batch {
     bool busy;
 };
 
-/* The last question about many accounts whose answer is the same while the mark is that came with
- * it. */
-struct marked {
+/* The last question about many accounts. Its answer stays the same while the fingerprint that came
+ * with it does. */
+struct fingerprint {
     int32_t *accounts;
     int64_t *epochs;
     size_t count;
-    char mark[64]; /* "": none */
+    char fingerprint[64]; /* "": none */
 };
 
 struct store_pg {
@@ -74,8 +74,8 @@ struct store_pg {
     struct lock_entry *locks;
     struct lock_batch batches[2][2]; /* of accounts and doorbells; given back and taken */
     struct claim_batch claims;
-    struct marked scan, renewal;
-    uint64_t scan_until; /* the scan's mark is of no use from then on */
+    struct fingerprint scan, renewal;
+    uint64_t scan_until; /* the scan's fingerprint is of no use from then on */
     uint64_t renewals;
     bool opened, closing;
     int closing_sides;
@@ -110,11 +110,11 @@ void decode_nothing(struct store_req *req, const struct conn_result *r);
 
 /* ---- pg_lead_fingerprint.c ---- */
 
-void fingerprint_forget(struct marked *m);
-const char *fingerprint_of(const struct marked *m, size_t count, const int32_t *accounts,
+void fingerprint_forget(struct fingerprint *m);
+const char *fingerprint_of(const struct fingerprint *m, size_t count, const int32_t *accounts,
                            const int64_t *epochs); /* "": it is another question */
-void fingerprint_save(struct marked *m, size_t count, const int32_t *accounts,
-                      const int64_t *epochs, const char *mark);
+void fingerprint_save(struct fingerprint *m, size_t count, const int32_t *accounts,
+                      const int64_t *epochs, const char *fingerprint);
 
 /* ---- pg_columns.c ---- */
 

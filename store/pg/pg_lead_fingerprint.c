@@ -6,24 +6,24 @@
 #include "base/alloc.h"
 #include "pg/pg.h"
 
-void fingerprint_forget(struct marked *m)
+void fingerprint_forget(struct fingerprint *m)
 {
     free(m->accounts);
     free(m->epochs);
-    *m = (struct marked){0};
+    *m = (struct fingerprint){0};
 }
 
-const char *fingerprint_of(const struct marked *m, size_t count, const int32_t *accounts,
+const char *fingerprint_of(const struct fingerprint *m, size_t count, const int32_t *accounts,
                            const int64_t *epochs)
 {
     bool same = m->count == count &&
                 (!count || (!memcmp(m->accounts, accounts, count * sizeof(*accounts)) &&
                             !memcmp(m->epochs, epochs, count * sizeof(*epochs))));
-    return same ? m->mark : "";
+    return same ? m->fingerprint : "";
 }
 
-void fingerprint_save(struct marked *m, size_t count, const int32_t *accounts,
-                      const int64_t *epochs, const char *mark)
+void fingerprint_save(struct fingerprint *m, size_t count, const int32_t *accounts,
+                      const int64_t *epochs, const char *fingerprint)
 {
     fingerprint_forget(m);
     m->count = count;
@@ -33,5 +33,5 @@ void fingerprint_save(struct marked *m, size_t count, const int32_t *accounts,
         memcpy(m->accounts, accounts, count * sizeof(*accounts));
         memcpy(m->epochs, epochs, count * sizeof(*epochs));
     }
-    snprintf(m->mark, sizeof(m->mark), "%s", mark);
+    snprintf(m->fingerprint, sizeof(m->fingerprint), "%s", fingerprint);
 }

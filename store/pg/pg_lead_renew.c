@@ -2,10 +2,10 @@
 #include "base/check.h"
 #include "pg/pg.h"
 
-/* The session's own book says which locks it has, and the server is asked whether that is so: in
- * each renewal up to that many accounts, with more of them more rarely, because what it tells from
- * is all the locks that there are, those of other relays too (60 ms for 20,000). In between the
- * mark of the last renewal will do. */
+/* The session records which locks it has, and a renewal asks the server whether that is so: each
+ * one up to VERIFY_EACH accounts, and more rarely above, because the answer reads all locks of the
+ * server, those of other relays too (60 ms for 20,000). Other renewals compare the fingerprint of
+ * the last one. */
 enum { VERIFY_EACH = 200, VERIFY_MOST = 10 /* renewals without the question, at most */ };
 
 static size_t unverified(const struct store_renew *r)
@@ -46,9 +46,9 @@ static void decode_lease(struct store_req *req, const struct conn_result *r)
             n->renewed[i] = true;
         return;
     }
-    const char *mark = rows ? pg_get_text(&row, 2, "") : "";
-    if (decode_rows(n, &row, rows) && *mark)
-        fingerprint_save(&s->renewal, n->count, n->accounts, n->epochs, mark);
+    const char *fingerprint = rows ? pg_get_text(&row, 2, "") : "";
+    if (decode_rows(n, &row, rows) && *fingerprint)
+        fingerprint_save(&s->renewal, n->count, n->accounts, n->epochs, fingerprint);
     else
         fingerprint_forget(&s->renewal);
     if (row.bad)

@@ -16,21 +16,21 @@ static void decode_seen(struct pg_row *row, struct store_lock_view *ret)
     ret->expiry_2_left_ms = pg_get_int(row, 7, 0);
 }
 
-/* In between the mark of all claims will do. That a session gave a lock back and kept its claim
- * is only seen when all locks are looked at. */
+/* Until then a scan reads only the fingerprint of all claims. That a session gave a lock back and
+ * kept its claim shows only when all locks are read. */
 enum { FINGERPRINT_MS = 10000 };
 
 /* Nothing changed, by this fingerprint. */
-static void remember(struct store_pg *s, const struct store_scan *n, const char *mark)
+static void remember(struct store_pg *s, const struct store_scan *n, const char *fingerprint)
 {
-    if (!strcmp(fingerprint_of(&s->scan, n->count, n->accounts, n->epochs), mark))
-        return; /* by the mark alone: that is no new look */
-    fingerprint_save(&s->scan, n->count, n->accounts, n->epochs, mark);
+    if (!strcmp(fingerprint_of(&s->scan, n->count, n->accounts, n->epochs), fingerprint))
+        return; /* nothing but the fingerprint was compared */
+    fingerprint_save(&s->scan, n->count, n->accounts, n->epochs, fingerprint);
     s->scan_until = loop_now_ms(s->base.loop) + FINGERPRINT_MS;
 }
 
-/* The rows come in the order of the question, with gaps. Each says the mark; one without an
- * account says only that. */
+/* The rows come in the order of the question, with gaps. Each has the fingerprint; one without an
+ * account has nothing else. */
 static void decode_scan(struct store_req *req, const struct conn_result *r)
 {
     struct store_scan *n = CONTAINER_OF(req, struct store_scan, req);

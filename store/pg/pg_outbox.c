@@ -78,7 +78,7 @@ void store_pg__due(struct store *base, struct store_due *r)
     r->want_count = 0;
     COLUMN(&a, PG_ELEM_INT4, r, pg_elem_int4(&a, r->accounts[i]));
     COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->epochs[i]));
-    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->marks[i]));
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->fingerprints[i]));
     pg_put_int4(&a, (int32_t)r->ahead_ms);
     store_pg__send(s, &s->work, SQL_FIND_DUE, &a, &r->req, decode_due);
 }

@@ -185,7 +185,7 @@ static void decode_requests(struct store_req *req, const struct conn_result *r)
     }
     polled->has_rows = pg_get_bool(&row, REQUEST_HAS_ROWS);
     polled->next_ms = pg_get_int(&row, REQUEST_NEXT_MS, -1);
-    polled->mark = pg_get_int(&row, REQUEST_FINGERPRINT, -1);
+    polled->fingerprint = pg_get_int(&row, REQUEST_FINGERPRINT, -1);
     decode_facts(&row, &polled->facts);
     if (n == 1 && pg_get_int(&row, REQUEST_NONCE, -1) < 0)
         n = 0;

@@ -13,14 +13,14 @@ class Due(Case):
     def setUp(self):
         super().setUp()
         self.epoch = self.lead()
-        self.mark = self.look_mark()
+        self.fingerprint = self.fingerprint_now()
 
-    def look_mark(self):
-        return self.look(self.epoch)[0]['mark']
+    def fingerprint_now(self):
+        return self.look(self.epoch)[0]['fingerprint']
 
-    def due(self, accounts=None, epochs=None, marks=None, ahead_ms=AHEAD_MS):
+    def due(self, accounts=None, epochs=None, fingerprints=None, ahead_ms=AHEAD_MS):
         return self.relay.dicts('SELECT * FROM txrelay.leader_due(%s::int[], %s::bigint[], %s::bigint[], %s)',
-                                accounts or [self.alice], epochs or [self.epoch], marks or [self.mark], ahead_ms)
+                                accounts or [self.alice], epochs or [self.epoch], fingerprints or [self.fingerprint], ahead_ms)
 
     def one(self, **kwargs):
         """What is said of alice: the names of what is true, and next_ms; None: she is left out."""
@@ -36,7 +36,7 @@ class Due(Case):
     def test_nothing_is_left_out_of_the_answer(self):
         self.assertIsNone(self.one())
         self.pending(epoch=self.epoch)
-        self.mark = self.look_mark()
+        self.fingerprint = self.fingerprint_now()
         self.assertIsNone(self.one(), 'what is pending without a deadline is the chain\'s')
 
     def test_who_does_not_lead_is_told(self):
@@ -57,7 +57,7 @@ class Due(Case):
         self.enqueue()
         self.assertEqual(self.one(), ({'has_rows'}, None))
         self.relay.value("SELECT txrelay.account_pause('alice', 'x')")
-        self.mark = self.look_mark()
+        self.fingerprint = self.fingerprint_now()
         self.assertIsNone(self.one(), 'nothing is admitted while it stands still')
 
     def test_a_row_that_waits_for_its_time(self):
@@ -85,7 +85,7 @@ class Due(Case):
         self.assertEqual(names, {'has_rows'})
         self.assertTrue(1 <= next_ms <= 2000, next_ms)
         self.admit(self.relay, self.epoch, [tx], [0])
-        self.mark = self.look_mark()
+        self.fingerprint = self.fingerprint_now()
         names, next_ms = self.one()
         self.assertEqual(names, set())
         self.assertTrue(1 <= next_ms <= 2000, next_ms)
@@ -97,7 +97,7 @@ class Due(Case):
 
     def test_what_was_asked_for(self):
         _, (tx,) = self.pending(epoch=self.epoch)
-        self.mark = self.look_mark()
+        self.fingerprint = self.fingerprint_now()
         self.app.value('SELECT txrelay.cancel(%s)', tx)
         self.assertEqual(self.one(), ({'has_requests'}, None))
 
@@ -106,7 +106,7 @@ class Due(Case):
         self.app.value('SELECT txrelay.bump(%s, 5)', waits)
         self.assertIsNone(self.one(), 'it is in the row, and the row waits')
         _, (tx,) = self.pending(epoch=self.epoch)
-        self.mark = self.look_mark()
+        self.fingerprint = self.fingerprint_now()
         self.app.value('SELECT txrelay.bump(%s, 5)', tx)
         self.assertEqual(self.one(), ({'has_requests'}, None))
         self.attempt(self.relay, self.epoch, [0], [h32('more')], tip=5)
@@ -115,25 +115,25 @@ class Due(Case):
         self.assertIsNone(self.one())
 
     def test_facts_that_changed(self):
-        """Whatever the look says of the account is in its mark; a mark that nobody knows says nothing."""
+        """Whatever the look says of the account is in its fingerprint; a fingerprint that nobody knows says nothing."""
         changes = ("account_policy('alice', '{\"tip_start\": 1, \"tip_cap\": 9}')", "account_policy('alice', '{\"tip_start\": 2}')",
                    "account_pause('alice', 'x')", "account_resume('alice')", f"leader_pause({self.alice}, {self.epoch}, 'payment', 'x')",
                    f"leader_pause({self.alice}, {self.epoch}, 'reaped', 'x')", "account_resume('alice')")
-        facts, marks = set(), set()
+        facts, fingerprints = set(), set()
         for change in changes:
             with self.subTest(change):
                 self.relay.rows('SELECT txrelay.' + change)
                 self.assertEqual(self.one(), ({'has_requests'}, None))
-                self.assertIsNone(self.one(marks=[None]))
+                self.assertIsNone(self.one(fingerprints=[None]))
                 row, = self.look(self.epoch)
-                self.mark = row['mark']
-                self.assertGreaterEqual(self.mark, 0)
+                self.fingerprint = row['fingerprint']
+                self.assertGreaterEqual(self.fingerprint, 0)
                 self.assertIsNone(self.one())
-                marks.add(self.mark)
-                facts.add(str({k: v for k, v in row.items() if k not in ('mark', 'next_ms')}))
+                fingerprints.add(self.fingerprint)
+                facts.add(str({k: v for k, v in row.items() if k not in ('fingerprint', 'next_ms')}))
         self.owner.rows('UPDATE txrelay.accounts SET transaction_version = 7')
         self.assertEqual(self.one(), ({'has_requests'}, None))
-        self.assertEqual(len(facts), len(marks))
+        self.assertEqual(len(facts), len(fingerprints))
 
     def test_the_shape_of_the_question(self):
         self.refused('TR011', self.due, [self.alice], [1, 2], text='leader_due')
@@ -148,7 +148,7 @@ class Due(Case):
             SELECT subject, 'm' || subject, sha256(subject::text::bytea), 'ed25519', sha256('g'), 'x' || subject FROM l''', count)
         return [r[0] for r in self.owner.rows("SELECT account FROM txrelay.accounts WHERE alias ~ '^m' ORDER BY random()")]
 
-    def marks(self, accounts):
+    def fingerprints(self, accounts):
         return [m for m, in self.owner.rows('SELECT txrelay.account_fingerprint(t) FROM txrelay.accounts t JOIN unnest(%s) WITH '
                                             'ORDINALITY u (account, n) USING (account) ORDER BY n', accounts)]
 
@@ -164,8 +164,8 @@ class Due(Case):
                                 f'{when}, {deadline})')
             for account in rng.sample(accounts, 3):
                 self.owner.rows(f"UPDATE txrelay.accounts SET paused = true, paused_by = 'operator' WHERE account = {account}")
-            marks = self.marks(accounts)
-            got = self.due(accounts, [1] * 60, marks)
+            fingerprints = self.fingerprints(accounts)
+            got = self.due(accounts, [1] * 60, fingerprints)
             self.assertEqual([r['account'] for r in got], [a for a in accounts if a in {r['account'] for r in got}], 'its order')
             said = {r['account']: r for r in got}
             for account in accounts:
@@ -179,10 +179,10 @@ class Due(Case):
     def test_ten_thousand_accounts(self):
         """Idle ones cost one probe of the accounts each and a few of the rest; nothing is read as a whole."""
         accounts = self.many(10000)
-        marks = self.marks(accounts)
+        fingerprints = self.fingerprints(accounts)
         busy = sorted(accounts)[::100]
         self.owner.rows("INSERT INTO txrelay.outbox (account, call) SELECT unnest(%s), '\\x00' FROM generate_series(1, 500)", busy)
-        ask = ('SELECT account FROM txrelay.leader_due(%s::int[], %s::bigint[], %s::bigint[], 3000)', accounts, [1] * 10000, marks)
+        ask = ('SELECT account FROM txrelay.leader_due(%s::int[], %s::bigint[], %s::bigint[], 3000)', accounts, [1] * 10000, fingerprints)
         owner = self.superuser()
         owner.begin()
         self.assertEqual(sorted(r[0] for r in owner.rows(*ask)), busy)

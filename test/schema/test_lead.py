@@ -195,38 +195,38 @@ class Renew(Case):
         """As long as these, and no others, are leased to the holder; the lease is extended either way."""
         bob, carol = self.register(self.relay, 'bob', 43), self.register(self.relay, 'carol', 44)
 
-        def ask(pairs, mark, after_ms=0):
+        def ask(pairs, fingerprint, after_ms=0):
             rows = self.relay.rows(
                 "SELECT * FROM txrelay.leader_renew('me', %s::int[], %s::bigint[], 3000, 9000, clock_timestamp() + %s * "
-                "interval '1 ms', p_fingerprint => %s)", [p[0] for p in pairs], [p[1] for p in pairs], after_ms, mark)
-            marks = {r[3] for r in rows}
-            self.assertEqual(len(marks), 1)
+                "interval '1 ms', p_fingerprint => %s)", [p[0] for p in pairs], [p[1] for p in pairs], after_ms, fingerprint)
+            fingerprints = {r[3] for r in rows}
+            self.assertEqual(len(fingerprints), 1)
             if rows[0][2]:
-                self.assertEqual(rows, [(None, None, True, mark)])
+                self.assertEqual(rows, [(None, None, True, fingerprint)])
                 rows = []
-            return [r[:2] for r in rows], marks.pop()
+            return [r[:2] for r in rows], fingerprints.pop()
         for account in (self.alice, bob):
             self.lead('me', account=account)
         both = [(self.alice, 1), (bob, 1)]
-        rows, mark = ask(both, '')
+        rows, fingerprint = ask(both, '')
         self.assertEqual(rows, [(self.alice, True), (bob, True)])
         before = self.owner.value("SELECT expiry_1 FROM txrelay.relay_leases")
-        self.assertEqual(ask(both, mark, 1000), ([], mark))
+        self.assertEqual(ask(both, fingerprint, 1000), ([], fingerprint))
         self.assertGreater(self.owner.value("SELECT expiry_1 FROM txrelay.relay_leases"), before)
         self.lead('me', account=carol)
-        self.assertEqual(ask(both, mark), ([], mark))  # not named, so not leased: it is what it was
+        self.assertEqual(ask(both, fingerprint), ([], fingerprint))  # not named, so not leased: it is what it was
         self.lead('me', account=bob)
-        rows, other = ask(both, mark)
+        rows, other = ask(both, fingerprint)
         self.assertEqual(rows, [(self.alice, True), (bob, False)])
-        self.assertNotEqual(other, mark)
+        self.assertNotEqual(other, fingerprint)
         three = [(self.alice, 1), (bob, 2), (carol, 1)]
-        rows, mark = ask(three, '')
+        rows, fingerprint = ask(three, '')
         self.assertEqual(rows, [(self.alice, True), (bob, True), (carol, True)])
-        self.assertEqual(ask(three, mark), ([], mark))
+        self.assertEqual(ask(three, fingerprint), ([], fingerprint))
         self.assertTrue(self.claim(self.relay, 'thief', account=carol, after_ms=9100)['granted'])
-        self.assertEqual(ask(three, mark)[0], [(self.alice, True), (bob, True), (carol, False)])
+        self.assertEqual(ask(three, fingerprint)[0], [(self.alice, True), (bob, True), (carol, False)])
         self.owner.rows("UPDATE txrelay.leadership SET timeline = timeline + 1")
-        self.assertEqual(ask(three, mark)[0], [(a, False) for a, _ in three])
+        self.assertEqual(ask(three, fingerprint)[0], [(a, False) for a, _ in three])
 
     def test_a_subject_that_somebody_keeps_locked(self):
         """It alone is not renewed, and not claimed: nobody waits longer than the session's lock_timeout."""
@@ -650,31 +650,31 @@ class Scan(Case):
         self.claim(holder, 'one', e1=3000, e2=9000)
         self.assertEqual(self.scan([self.alice], [2])[0], [])  # it stands without the lock
 
-    def ask(self, accounts, epochs, mark='', after_ms=0):
-        """What is told, and the mark."""
+    def ask(self, accounts, epochs, fingerprint='', after_ms=0):
+        """What is told, and the fingerprint."""
         rows = self.relay.rows(f"SELECT * FROM txrelay.leader_scan(%s::int[], %s::bigint[], {self.now} + %s * "
-                               "interval '1 ms', %s)", accounts, epochs, after_ms, mark)
-        marks = {r[8] for r in rows}
-        self.assertEqual(len(marks), 1)
+                               "interval '1 ms', %s)", accounts, epochs, after_ms, fingerprint)
+        fingerprints = {r[8] for r in rows}
+        self.assertEqual(len(fingerprints), 1)
         if rows[0][0] is None:
             self.assertEqual(rows, [(None,) * 8 + (rows[0][8],)])
             rows = []
-        return [r[0] for r in rows], marks.pop()
+        return [r[0] for r in rows], fingerprints.pop()
 
     def test_the_mark_is_another_one_after_whatever_is_told(self):
-        """A question with the mark of the last answer tells nothing as long as nothing has changed, and all that a question without
+        """A question with the fingerprint of the last answer tells nothing as long as nothing has changed, and all that a question without
         it would tell as soon as something has."""
         self.now = "timestamptz '2026-01-01 00:00Z'"
         bob = self.register(self.relay, 'bob', -7)
-        both, marks = [self.alice, bob], []
+        both, fingerprints = [self.alice, bob], []
 
         def changed(told, epochs, after_ms=0):
-            new, mark = self.ask(both, epochs, marks[-1] if marks else '', after_ms)
+            new, fingerprint = self.ask(both, epochs, fingerprints[-1] if fingerprints else '', after_ms)
             self.assertEqual(new, told)
-            self.assertNotIn(mark, marks)
-            marks.append(mark)
-            self.assertEqual(self.ask(both, epochs, mark, after_ms), ([], mark))
-            self.assertEqual(self.ask(both, epochs, '', after_ms), (told, mark))
+            self.assertNotIn(fingerprint, fingerprints)
+            fingerprints.append(fingerprint)
+            self.assertEqual(self.ask(both, epochs, fingerprint, after_ms), ([], fingerprint))
+            self.assertEqual(self.ask(both, epochs, '', after_ms), (told, fingerprint))
         changed(both, [0, 0])
         holder = self.session('relay')
         holder.value('SELECT pg_try_advisory_lock(42)')
@@ -683,21 +683,21 @@ class Scan(Case):
         self.claim(holder, 'one', e1=600000, e2=900000, account=bob)
         changed([], [1, 1])
         changed([self.alice], [1, 1], after_ms=310000)  # lapsed, by its own time
-        self.assertEqual(marks.pop(), '4/1')  # epochs counted twice / which accounts have lapsed
-        self.assertEqual(self.ask(both, [1, 1])[1], marks[-1])  # now none has, as before
+        self.assertEqual(fingerprints.pop(), '4/1')  # epochs counted twice / which accounts have lapsed
+        self.assertEqual(self.ask(both, [1, 1])[1], fingerprints[-1])  # now none has, as before
         holder.rows(f"SELECT * FROM txrelay.leader_renew('one', ARRAY[%s], ARRAY[1], 200000, 300000, {self.now})", self.alice)
         changed([self.alice], [1, 1], after_ms=210000)  # and by its holder's lease
-        self.assertEqual(self.ask(both, [1, 1], marks[2])[0], [])
+        self.assertEqual(self.ask(both, [1, 1], fingerprints[2])[0], [])
         holder.value('SELECT pg_advisory_unlock(42)')
-        mark = self.ask(both, [1, 1])[1]
-        self.assertEqual(self.ask(both, [1, 1])[0], [self.alice])  # the one thing that a mark does not tell
-        self.assertEqual(self.ask(both, [1, 1], mark)[0], [])
+        fingerprint = self.ask(both, [1, 1])[1]
+        self.assertEqual(self.ask(both, [1, 1])[0], [self.alice])  # the one thing that a fingerprint does not tell
+        self.assertEqual(self.ask(both, [1, 1], fingerprint)[0], [])
         other = self.session('relay')
         other.value('SELECT pg_try_advisory_lock(42)')
         self.claim(other, 'two', lock=True, e1=300000, e2=900000)
         changed([], [2, 1])
         other.conn.close()
-        wait_until(lambda: self.ask(both, [2, 1], marks[-1])[0] == [self.alice], 'its session to end')
+        wait_until(lambda: self.ask(both, [2, 1], fingerprints[-1])[0] == [self.alice], 'its session to end')
         changed([self.alice], [2, 1])
         self.assertTrue(self.relay.value("SELECT txrelay.leader_release(%s, 1, 'one')", bob))
         changed([self.alice, bob], [2, 1])

@@ -95,7 +95,7 @@ static void copy_due(struct request *x)
     struct store_due *r = &x->u.due;
     r->accounts = keep(x, r->accounts, r->count * sizeof(*r->accounts));
     r->epochs = keep(x, r->epochs, r->count * sizeof(*r->epochs));
-    r->marks = keep(x, r->marks, r->count * sizeof(*r->marks));
+    r->fingerprints = keep(x, r->fingerprints, r->count * sizeof(*r->fingerprints));
 }
 
 static void copy_attempts(struct request *x)

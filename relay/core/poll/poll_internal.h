@@ -32,9 +32,9 @@ struct poll_requests {
     enum poll_reason again_why, why;
     uint32_t refused_ms; /* as in poll_outbox */
     uint64_t at, question;
-    uint64_t serial;  /* of the manager's last wish */
-    uint64_t next_at; /* the next time in the table that is known; UINT64_MAX: none */
-    int64_t mark;     /* of the settings that the manager received last; -1: unknown */
+    uint64_t serial;     /* of the manager's last wish */
+    uint64_t next_at;    /* the next time in the table that is known; UINT64_MAX: none */
+    int64_t fingerprint; /* of the settings that the manager received last; -1: unknown */
 };
 
 struct poll_account {
@@ -55,7 +55,7 @@ struct poll_batch {
     size_t count;
     size_t *accounts;
     uint64_t *tenures;
-    int64_t *marks;
+    int64_t *fingerprints;
 };
 
 struct poll {

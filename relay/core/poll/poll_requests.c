@@ -7,7 +7,7 @@
 void poll__requests_init(struct poll_requests *r)
 {
     *r = (struct poll_requests){
-        .state = r->state, .at = UINT64_MAX, .next_at = UINT64_MAX, .mark = -1};
+        .state = r->state, .at = UINT64_MAX, .next_at = UINT64_MAX, .fingerprint = -1};
 }
 
 void poll__requests_off(struct poll *p, struct poll_account *a)
@@ -62,7 +62,7 @@ void poll__requests_tick(struct poll *p, struct poll_account *a)
         ask(p, a, POLL_WHY_NO_ANSWER);
     else if (p->now >= r->next_at)
         ask(p, a, POLL_WHY_DEADLINE);
-    else if (r->mark < 0 || !poll__covered(p, a))
+    else if (r->fingerprint < 0 || !poll__covered(p, a))
         ask(p, a, r->why);
     else
         r->at = p->now + POLL_REST_MS < r->next_at ? p->now + POLL_REST_MS : r->next_at;
@@ -82,7 +82,7 @@ static void answered(struct poll *p, struct poll_requests *r, const struct poll_
     bool failed = ev->type == POLL_EV_REQUESTS_FAILED;
     r->refused_ms = failed && ev->refused ? poll__refused_ms(r->refused_ms) : 0;
     r->question = 0;
-    r->mark = failed ? -1 : ev->requests.mark;
+    r->fingerprint = failed ? -1 : ev->requests.fingerprint;
     r->why = failed ? POLL_WHY_RETRY : POLL_WHY_SLOW;
     r->at = p->now + (r->refused_ms ? r->refused_ms : failed ? POLL_RETRY_MS : POLL_SLOW_MS);
     if (!failed && ev->requests.next_ms >= 0)
@@ -103,6 +103,6 @@ bool poll__requests_answered(struct poll *p, struct poll_account *a, const struc
         ask(p, a, r->again_why);
     if (ev->type == POLL_EV_REQUESTS &&
         ev->requests.has_rows) /* nobody notifies for a row whose time has come */
-        poll__outbox_rang(p, a, POLL_WHY_RIPE);
+        poll__outbox_rang(p, a, POLL_WHY_TIMED);
     return true;
 }

@@ -19,14 +19,14 @@ void poll__batch_init(const struct poll *p, struct poll_batch *b)
     size_t most = p->config.accounts < POLL_SLICE ? p->config.accounts : POLL_SLICE;
     b->accounts = xcalloc(most, sizeof(*b->accounts));
     b->tenures = xcalloc(most, sizeof(*b->tenures));
-    b->marks = xcalloc(most, sizeof(*b->marks));
+    b->fingerprints = xcalloc(most, sizeof(*b->fingerprints));
 }
 
 void poll__batch_free(struct poll_batch *b)
 {
     free(b->accounts);
     free(b->tenures);
-    free(b->marks);
+    free(b->fingerprints);
 }
 
 bool poll__covered(const struct poll *p, const struct poll_account *a)
@@ -36,12 +36,13 @@ bool poll__covered(const struct poll *p, const struct poll_account *a)
 
 /* ---- the query ---- */
 
-static void add(struct poll *p, struct poll_batch *b, const struct poll_account *a, int64_t mark)
+static void add(struct poll *p, struct poll_batch *b, const struct poll_account *a,
+                int64_t fingerprint)
 {
     PRE(b->count < POLL_SLICE);
     b->accounts[b->count] = poll__index(p, a);
     b->tenures[b->count] = a->tenure;
-    b->marks[b->count] = mark;
+    b->fingerprints[b->count] = fingerprint;
     b->count++;
 }
 
@@ -58,7 +59,7 @@ static void send(struct poll *p, struct poll_batch *b, enum poll_query query, ui
     struct poll_effect *fx = poll__emit(p, query, NULL, POLL_WHY_DUE);
     fx->question = b->question = ++p->questions;
     fx->accounts = b->accounts;
-    fx->marks = b->marks;
+    fx->fingerprints = b->fingerprints;
     fx->count = b->count;
     fx->ahead_ms = ahead_ms;
 }
@@ -85,7 +86,7 @@ static void sweep(struct poll *p)
         struct poll_account *a = next_turn(p, b);
         if (!a->led)
             continue;
-        add(p, b, a, a->requests.mark);
+        add(p, b, a, a->requests.fingerprint);
         /* While it is on its way the account's own query would only stand behind it. */
         a->covered_until = p->now + POLL_LOST_MS;
     }

@@ -123,7 +123,7 @@ const char *poll_reason_name(enum poll_reason why)
         [POLL_WHY_DEADLINE] = "deadline",
         [POLL_WHY_SWEEP] = "sweep",
         [POLL_WHY_MERGED] = "merged",
-        [POLL_WHY_RIPE] = "ripe",
+        [POLL_WHY_TIMED] = "timed",
         [POLL_WHY_EMPTY] = "empty",
         [POLL_WHY_ROWS] = "rows",
         [POLL_WHY_OVER] = "over",

@@ -12,8 +12,9 @@
  *   exists again. After the order no byte of the former life is sent again: its rows go back to the
  *   outbox or end once their eras are over, then nonces begin anew.
  *
- * A hold is written to the table, where operators see it. The order is read there too: by a
- * request poll that began after the hold was stored and finds the account not paused. */
+ * A suspension is written to the table, where operators see it. The order to resume is read there
+ * too: by a request poll that began after the suspension was stored and finds the account not
+ * paused. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -47,8 +47,8 @@ struct store_due {
     size_t count;
     const int32_t *accounts;
     const int64_t *epochs;
-    const int64_t *marks; /* of the facts that the caller knows; -1: none */
-    uint32_t ahead_ms;    /* what is near */
+    const int64_t *fingerprints; /* of the facts that the caller knows; -1: none */
+    uint32_t ahead_ms;           /* what is near */
     /* out */
     size_t want_count;
     const struct store_want *wants; /* in the order of the request */

@@ -68,9 +68,9 @@ struct store_poll_requests {
     /* out */
     size_t count;
     const struct tx_stop *stops;
-    bool has_rows;   /* a row that had waited for its time may be admitted now */
-    int64_t next_ms; /* until the next deadline or not_before; -1: none */
-    int64_t mark;    /* fingerprint of the facts; it differs if they do; never -1 */
+    bool has_rows;       /* a row that had waited for its time may be admitted now */
+    int64_t next_ms;     /* until the next deadline or not_before; -1: none */
+    int64_t fingerprint; /* of the facts; it differs if they do; never -1 */
     struct store_account facts;
 };
 void store_poll_requests_start(struct store *s, struct store_poll_requests *r, store_cb cb);

@@ -67,7 +67,7 @@ static void arguments(struct poll_event *ev, const char *args, struct poll_found
     *found = (struct poll_found){.index = (size_t)number(args, "index", 0),
                                  .lost = number(args, "lost", 0),
                                  .has_requests = number(args, "look", 0),
-                                 .has_rows = number(args, "ripe", 0),
+                                 .has_rows = number(args, "rows", 0),
                                  .next_ms = number(args, "next", -1)};
     if (ev->type == POLL_EV_WANT_ROWS) {
         ev->limit = (uint32_t)number(args, "limit", 1);
@@ -76,9 +76,9 @@ static void arguments(struct poll_event *ev, const char *args, struct poll_found
     } else if (ev->type == POLL_EV_WANT_REQUESTS) {
         ev->serial = (uint64_t)number(args, "serial", 1);
     } else if (ev->type == POLL_EV_REQUESTS) {
-        ev->requests.mark = number(args, "mark", 7);
+        ev->requests.fingerprint = number(args, "fingerprint", 7);
         ev->requests.next_ms = number(args, "next", -1);
-        ev->requests.has_rows = number(args, "ripe", 0);
+        ev->requests.has_rows = number(args, "rows", 0);
     } else if (ev->type == POLL_EV_SWEPT || ev->type == POLL_EV_MERGED) {
         ev->swept.failed = number(args, "failed", 0);
         ev->swept.found = found;

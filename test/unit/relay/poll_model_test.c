@@ -30,10 +30,10 @@ struct query {
     uint64_t sent, at; /* when it is read, then when the answer comes; NEVER: lost */
     bool used, read, failed, found;
     size_t list[MOST];
-    int64_t marks[MOST];
+    int64_t fingerprints[MOST];
     struct poll_found founds[MOST];
     size_t found_count;
-    int64_t mark, next_ms;
+    int64_t fingerprint, next_ms;
     unsigned rows, requests; /* that it read */
     uint64_t read_at;
     bool late;
@@ -112,7 +112,7 @@ static void send(struct world *w, const struct poll_effect *fx)
         q->at = NEVER;
     for (size_t k = 0; fx->accounts && k < fx->count; k++) {
         q->list[k] = fx->accounts[k];
-        q->marks[k] = fx->marks[k];
+        q->fingerprints[k] = fx->fingerprints[k];
     }
     w->statements++;
 }
@@ -196,7 +196,7 @@ static void read_batch(struct world *w, struct query *q)
 {
     for (size_t k = 0; k < q->fx.count; k++) {
         const struct account *a = &w->accounts[q->list[k]];
-        bool changed = q->marks[k] >= 0 && (uint64_t)q->marks[k] != a->facts;
+        bool changed = q->fingerprints[k] >= 0 && (uint64_t)q->fingerprints[k] != a->facts;
         struct poll_found f = {.index = k,
                                .has_requests = a->request || late(w, a) || changed,
                                .has_rows = a->rows > 0,
@@ -224,7 +224,7 @@ static void read(struct world *w, struct query *q)
         q->found = a->rows > 0;
         return;
     case POLL_QUERY_REQUESTS:
-        q->mark = (int64_t)a->facts;
+        q->fingerprint = (int64_t)a->facts;
         q->next_ms = next_of(w, a, 0);
         return;
     case POLL_QUERY_ARM:
@@ -262,7 +262,7 @@ static struct poll_event answer_of(const struct query *q)
         ev.swept.found = q->founds;
         ev.swept.count = q->found_count;
     } else if (q->fx.query == POLL_QUERY_REQUESTS) {
-        ev.requests.mark = q->mark;
+        ev.requests.fingerprint = q->fingerprint;
         ev.requests.next_ms = q->next_ms;
         if (q->failed)
             ev.type = POLL_EV_REQUESTS_FAILED;
@@ -278,7 +278,7 @@ static void told(struct world *w, const struct query *q, bool waited)
     if (q->fx.query == POLL_QUERY_REQUESTS) {
         a->request -= q->requests;
         a->request_since = a->request ? q->read_at : NEVER;
-        a->told = (uint64_t)q->mark;
+        a->told = (uint64_t)q->fingerprint;
         a->facts_since = a->told == a->facts ? NEVER : q->read_at;
         if (q->late)
             a->time = NEVER;

@@ -210,11 +210,11 @@ static void the_answer_covers_earlier_wishes(void **state)
     poll_free(p);
 }
 
-static void ripe_rows_are_fetched(void **state)
+static void timed_rows_are_fetched(void **state)
 {
     (void)state;
     POLL_SCRIPT(NULL, FALLS_ASLEEP, {5, "rang", "outbox:rang requests:rang"}, {6, "none", ""},
-                {7, "asked ripe=1", "outbox:ripe"}, {8, "rows", "disarm:rows"});
+                {7, "asked rows=1", "outbox:timed"}, {8, "rows", "disarm:rows"});
 }
 
 /* ---- sweeps ---- */
@@ -258,11 +258,11 @@ static void what_a_sweep_finds_is_a_reason(void **state)
 {
     (void)state;
     POLL_SCRIPT(&swept, {0, "up", ""}, FALLS_ASLEEP, {4, "tick", "sweep:due"},
-                {5, "swept look=1 ripe=1", "requests:sweep outbox:sweep"}, {6, "none", ""},
+                {5, "swept look=1 rows=1", "requests:sweep outbox:sweep"}, {6, "none", ""},
                 {6, "asked", ""}, {1004, "tick", "sweep:due"},
-                {1005, "swept ripe=1", "outbox:sweep"}, {1006, "rows", "disarm:rows"},
+                {1005, "swept rows=1", "outbox:sweep"}, {1006, "rows", "disarm:rows"},
                 {2004, "tick", "sweep:due"},
-                {2005, "swept ripe=1", ""}, /* the manager wants none */
+                {2005, "swept rows=1", ""}, /* the manager wants none */
                 {3004, "tick", "sweep:due"}, {3005, "swept lost=1", "lost:over"});
 }
 
@@ -377,10 +377,10 @@ static void tired_accounts_poll_together(void **state)
                 {39, "tick", "1.outbox:backoff"}, {39, "1 none", ""},
                 {47, "tick", "1.outbox:backoff"}, {49, "1 none", ""},
                 {52, "tick", "merged:due*2"}, /* the second one, due at 65, comes along */
-                {53, "rang", ""}, {54, "merged index=1 ripe=1", "outbox:rang 1.outbox:merged"},
+                {53, "rang", ""}, {54, "merged index=1 rows=1", "outbox:rang 1.outbox:merged"},
                 {55, "1 rows", ""}, {55, "none", ""}, {75, "tick", "merged:due"},
                 {76, "merged failed=1", ""}, {276, "tick", "outbox:retry"}, {276, "none", ""},
-                {296, "tick", "merged:due"}, {297, "not_led", ""}, {298, "merged ripe=1", ""});
+                {296, "tick", "merged:due"}, {297, "not_led", ""}, {298, "merged rows=1", ""});
 }
 
 /* One merged poll is out at a time: who is due meanwhile is in the next one. */
@@ -402,7 +402,7 @@ static void a_merged_poll_that_is_lost(void **state)
     (void)state;
     POLL_SCRIPT(&two_merge, GETS_TIRED, {31, "tick", "merged:due"}, {60031, "tick", ""},
                 {60231, "tick", "outbox:retry"}, {60231, "none", ""}, {60251, "tick", "merged:due"},
-                {60252, "late merged ripe=1", ""}, {60253, "merged lost=1", "lost:over"},
+                {60252, "late merged rows=1", ""}, {60253, "merged lost=1", "lost:over"},
                 {60453, "tick", "outbox:retry"});
 }
 
@@ -470,7 +470,7 @@ int main(void)
         cmocka_unit_test(an_answer_that_never_comes),
         cmocka_unit_test(when_requests_are_polled),
         cmocka_unit_test(the_answer_covers_earlier_wishes),
-        cmocka_unit_test(ripe_rows_are_fetched),
+        cmocka_unit_test(timed_rows_are_fetched),
         cmocka_unit_test(once_a_second),
         cmocka_unit_test(a_covered_account),
         cmocka_unit_test(settings_that_are_not_known),

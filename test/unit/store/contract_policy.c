@@ -175,12 +175,15 @@ void test_not_before(void **state)
 }
 
 /* What is said of the account, asked beside one that nobody has. */
-static struct store_want due(int64_t mark)
+static struct store_want due(int64_t fingerprint)
 {
     const int32_t accounts[] = {INT32_MAX, a.account};
-    const int64_t epochs[] = {1, a.epoch}, marks[] = {-1, mark};
-    struct store_due r = {
-        .count = 2, .accounts = accounts, .epochs = epochs, .marks = marks, .ahead_ms = 2000};
+    const int64_t epochs[] = {1, a.epoch}, fingerprints[] = {-1, fingerprint};
+    struct store_due r = {.count = 2,
+                          .accounts = accounts,
+                          .epochs = epochs,
+                          .fingerprints = fingerprints,
+                          .ahead_ms = 2000};
     RUN_OK(&x, due, &r);
     assert_in_range(r.want_count, 1, 2);
     const struct store_want *lost = &r.wants[0];
@@ -196,69 +199,69 @@ static struct store_want due(int64_t mark)
     return want;
 }
 
-static bool calm(int64_t mark)
+static bool calm(int64_t fingerprint)
 {
-    struct store_want want = due(mark);
+    struct store_want want = due(fingerprint);
     return !want.has_requests && !want.has_rows && want.next_ms == -1;
 }
 
-static int64_t mark_now(void)
+static int64_t fingerprint_now(void)
 {
     struct store_poll_requests r = look();
-    int64_t mark = r.mark;
+    int64_t fingerprint = r.fingerprint;
     store_req_done(&r.req);
-    return mark;
+    return fingerprint;
 }
 
 void test_due(void **state)
 {
     (void)state;
-    int64_t mark = mark_now();
-    assert_true(mark >= 0);
-    assert_true(calm(mark));
+    int64_t fingerprint = fingerprint_now();
+    assert_true(fingerprint >= 0);
+    assert_true(calm(fingerprint));
     struct store_enqueue r = call_of("later");
     r.not_before_ms = (int64_t)loop_wall_ms() + 60000;
     add(r);
-    assert_true(calm(mark)); /* not near */
+    assert_true(calm(fingerprint)); /* not near */
     r = call_of("soon");
     r.not_before_ms = (int64_t)loop_wall_ms() + 300;
     r.deadline_ms = (int64_t)loop_wall_ms() + 900;
     int64_t id = add(r);
-    assert_in_range(due(mark).next_ms, 1, 300);
-    WAIT_FOR(x.l, due(mark).has_rows);
-    assert_in_range(due(mark).next_ms, 1, 600);
+    assert_in_range(due(fingerprint).next_ms, 1, 300);
+    WAIT_FOR(x.l, due(fingerprint).has_rows);
+    assert_in_range(due(fingerprint).next_ms, 1, 600);
     admit(id, 0);
-    mark = mark_now();
-    assert_false(due(mark).has_rows);
-    assert_in_range(due(mark).next_ms, 1, 600);
-    WAIT_FOR(x.l, due(mark).has_requests);
+    fingerprint = fingerprint_now();
+    assert_false(due(fingerprint).has_rows);
+    assert_in_range(due(fingerprint).next_ms, 1, 600);
+    WAIT_FOR(x.l, due(fingerprint).has_requests);
     assert_true(due(-1).has_requests);
-    assert_int_equal(due(mark).next_ms, -1);
+    assert_int_equal(due(fingerprint).next_ms, -1);
 }
 
-/* Facts that are not those of the mark want a look; one that nobody knows says nothing. */
+/* Facts that are not those of the fingerprint want a look; one that nobody knows says nothing. */
 void test_due_facts(void **state)
 {
     (void)state;
-    int64_t mark = mark_now();
+    int64_t fingerprint = fingerprint_now();
     struct store_pause pause = {
         .account = a.account, .epoch = a.epoch, .suspension = "payment", .reason = "x"};
     RUN_OK(&x, pause, &pause);
-    assert_true(due(mark).has_requests);
+    assert_true(due(fingerprint).has_requests);
     assert_true(calm(-1));
-    assert_int_not_equal(mark_now(), mark);
-    assert_true(calm(mark_now()));
+    assert_int_not_equal(fingerprint_now(), fingerprint);
+    assert_true(calm(fingerprint_now()));
     add(call_of("stands still"));
-    assert_true(calm(mark_now()));
+    assert_true(calm(fingerprint_now()));
     pause.suspension = NULL;
     RUN_OK(&x, pause, &pause);
-    assert_true(due(mark).has_rows && !due(mark).has_requests);
+    assert_true(due(fingerprint).has_rows && !due(fingerprint).has_requests);
     struct store_ask ask = {.id = fx_enqueue(&x, &a, "to be cancelled", 0)};
     admit(ask.id, 0);
-    mark = mark_now();
+    fingerprint = fingerprint_now();
     RUN_OK(&x, cancel, &ask);
     store_req_done(&ask.req);
-    assert_true(due(mark).has_requests);
+    assert_true(due(fingerprint).has_requests);
 }
 
 void test_deadline_queued(void **state)

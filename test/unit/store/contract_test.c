@@ -265,7 +265,7 @@ static void test_scan_again(void **state)
     assert_int_equal(told(&less), 1);
     less.accounts++;
     less.epochs++;
-    assert_int_equal(told(&less), 0); /* another question, with the same mark */
+    assert_int_equal(told(&less), 0); /* another question, with the same fingerprint */
     assert_int_equal(told(&r), 1);
 }
 
@@ -525,7 +525,7 @@ static void test_fencing(void **state)
     struct store_due due = {.count = 1,
                             .accounts = &a.account,
                             .epochs = &a.epoch,
-                            .marks = &unknown,
+                            .fingerprints = &unknown,
                             .ahead_ms = 1000};
     RUN_OK(&x, due, &due);
     assert_int_equal(due.want_count, 1);

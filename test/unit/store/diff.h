@@ -62,7 +62,7 @@ struct diff {
     struct mem_session *mem_app, *mem_admin, *mem_holder;
     int64_t began_us; /* the seed, by the real clock */
     int64_t shift_us; /* the memory database's clock is so far ahead */
-    int64_t pg_marks[ACCOUNTS], mem_marks[ACCOUNTS];
+    int64_t pg_fingerprints[ACCOUNTS], mem_fingerprints[ACCOUNTS];
     int64_t last_hash, last_id; /* so many are in use */
     bool open;                  /* an application's transaction */
     char texts[TEXTS][256];     /* of the call that is built */

@@ -70,16 +70,16 @@ static int64_t any_id(struct diff *d)
 static void read_due(struct diff *d, size_t relay)
 {
     int32_t accounts[ACCOUNTS];
-    int64_t epochs[ACCOUNTS], marks[ACCOUNTS];
+    int64_t epochs[ACCOUNTS], fingerprints[ACCOUNTS];
     union any_request u = {.due = {.count = ACCOUNTS,
                                    .accounts = accounts,
                                    .epochs = epochs,
-                                   .marks = marks,
+                                   .fingerprints = fingerprints,
                                    .ahead_ms = STEP_S * 1000 * (uint32_t)diff_below(d, 4)}};
     for (size_t i = 0; i < ACCOUNTS; i++) {
         accounts[i] = (int32_t)i + 1;
         epochs[i] = diff_epoch(d, relay, i);
-        marks[i] = diff_chance(d, 70) ? d->pg_marks[i] : -1;
+        fingerprints[i] = diff_chance(d, 70) ? d->pg_fingerprints[i] : -1;
     }
     diff_request(d, relay, MEM_REQUEST_due, &u);
 }

@@ -68,7 +68,7 @@ static void evict(struct diff *d, size_t relay, size_t account)
     diff_request(d, relay, MEM_REQUEST_evict, &u);
 }
 
-/* One of the epochs at least is not known: the store on Postgres would answer by a mark
+/* One of the epochs at least is not known: the store on Postgres would answer by a fingerprint
  * otherwise. */
 static void scan(struct diff *d, size_t relay)
 {

@@ -128,5 +128,5 @@ void diff_reset(struct diff *d)
     for (size_t i = 0; i < RELAYS; i++)
         memset(d->relays[i].epochs, 0, sizeof(d->relays[i].epochs));
     for (size_t i = 0; i < ACCOUNTS; i++)
-        d->pg_marks[i] = d->mem_marks[i] = -1;
+        d->pg_fingerprints[i] = d->mem_fingerprints[i] = -1;
 }

@@ -185,8 +185,8 @@ static void learn(struct diff *d, size_t relay, enum mem_request what, const uni
     if (what == MEM_REQUEST_claim && !pg->req.err.code && pg->claim.granted)
         d->relays[relay].epochs[pg->claim.account - 1] = pg->claim.epoch;
     if (what == MEM_REQUEST_poll_requests && !pg->req.err.code) {
-        d->pg_marks[pg->poll_requests.account - 1] = pg->poll_requests.mark;
-        d->mem_marks[pg->poll_requests.account - 1] = mem->poll_requests.mark;
+        d->pg_fingerprints[pg->poll_requests.account - 1] = pg->poll_requests.fingerprint;
+        d->mem_fingerprints[pg->poll_requests.account - 1] = mem->poll_requests.fingerprint;
     }
 }
 
@@ -194,7 +194,7 @@ void diff_request(struct diff *d, size_t relay, enum mem_request what, const uni
 {
     union any_request pg = *u, mem = *u;
     bool renewed[2][ACCOUNTS + 1] = {{false}};
-    int64_t marks[ACCOUNTS];
+    int64_t fingerprints[ACCOUNTS];
     buf_printf(&d->said, " %s by %zu", diff_request_name(what), relay);
     if (what == MEM_REQUEST_renew) {
         pg.renew.renewed = renewed[0];
@@ -202,9 +202,10 @@ void diff_request(struct diff *d, size_t relay, enum mem_request what, const uni
     }
     if (what == MEM_REQUEST_due) {
         for (size_t i = 0; i < u->due.count;
-             i++) /* the generator says by 0 which marks are to be known */
-            marks[i] = u->due.marks[i] < 0 ? -1 : d->mem_marks[u->due.accounts[i] - 1];
-        mem.due.marks = marks;
+             i++) /* the generator says by 0 which fingerprints are to be known */
+            fingerprints[i] =
+                u->due.fingerprints[i] < 0 ? -1 : d->mem_fingerprints[u->due.accounts[i] - 1];
+        mem.due.fingerprints = fingerprints;
     }
     run_pg(d, relay, what, &pg);
     align_ids(d, what, &pg);

@@ -86,7 +86,7 @@ enum poll_reason {
     POLL_WHY_DEADLINE,    /* a time that the table named has come */
     POLL_WHY_SWEEP,       /* a sweep found something */
     POLL_WHY_MERGED,      /* a merged poll found rows */
-    POLL_WHY_RIPE,        /* a request poll found rows whose time has come */
+    POLL_WHY_TIMED,       /* a request poll found rows whose time has come */
     POLL_WHY_REQUEUED,    /* rows went back to the outbox, or may be admitted again */
     POLL_WHY_EMPTY,       /* arm: no rows */
     POLL_WHY_ROWS,        /* disarm: rows have come */
@@ -140,8 +140,8 @@ struct poll_event {
         uint64_t serial;
         bool refused; /* OUTBOX_FAILED, REQUESTS_FAILED: the same query would fail again */
         struct {
-            int64_t mark; /* fingerprint of the account's settings that the manager hears of now */
-            int64_t next_ms; /* until the table's next deadline or not_before; -1: none */
+            int64_t fingerprint; /* of the account's settings that the manager receives now */
+            int64_t next_ms;     /* until the table's next deadline or not_before; -1: none */
             bool has_rows;
         } requests;
         struct {
@@ -164,7 +164,7 @@ struct poll_effect {
     uint64_t serial;   /* requests: of the manager's last wish; the answer covers it */
     /* sweep, merged; borrowed until the next step */
     const size_t *accounts;
-    const int64_t *marks; /* -1: not known */
+    const int64_t *fingerprints; /* -1: not known */
     size_t count;
     uint32_t ahead_ms;
 };
