@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# The Debian package of this commit: the same bytes from another folder; and on a fresh Debian (debootstrap, as root) it is
+# built, installed, run, upgraded, removed and purged, and nothing is left. Needs the network; not part of ./dev test.
+# package.sh [SUITE...]     default: bookworm trixie; "bytes" alone compares two builds and installs nothing
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+work=$PWD/build/packages
+suites=("$@")
+[ ${#suites[@]} -gt 0 ] || suites=(bytes bookworm trixie)
+say() { printf '== %s\n' "$*"; }
+fail() { echo "package: $*" >&2; exit 1; }
+mkdir -p "$work"
+
+bytes() {
+  local folder deb=()
+  for folder in one other/folder; do
+    rm -rf "${work:?}/$folder"
+    git clone -q . "$work/$folder"
+    deb+=("$("$work/$folder/dev" package)")
+  done
+  cmp "${deb[@]}" || fail "two folders, two packages"
+  say "the same bytes from two folders: $(sha256sum "${deb[0]}" | cut -c1-16)"
+}
+
+in_root() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C HOME=/root chroot "$root" "$@"; }
+# All paths but those of packages that came along, and what dpkg and the linker write about them.
+paths() {
+  (cd "$root" && find etc usr lib var opt srv home -not -path 'var/lib/dpkg*' -not -path 'var/cache/*' -not -path 'var/log/*' \
+    -not -path 'var/lib/apt/*' -not -name 'ld.so.cache*' -not -name '*-' -not -name '.pwd.lock' | sort)
+  cat "$root/etc/passwd" "$root/etc/group"
+}
+
+suite() {
+  local deb newer
+  root=$work/root-$1
+  [ -e "$root/.whole" ] || {
+    rm -rf "$root"
+    debootstrap --variant=minbase "$1" "$root" http://deb.debian.org/debian >"$work/debootstrap-$1.log" && touch "$root/.whole"
+  }
+  rm -rf "$root/src"
+  git clone -q . "$root/src"
+  mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
+  trap 'umount "$root/proc"' RETURN
+  in_root apt-get update -qq
+  in_root /src/dev package >"$work/$1.log" 2>&1 || { tail -40 "$work/$1.log"; fail "$1: the package does not build"; }
+  deb=$(tail -1 "$work/$1.log")
+  in_root sh -c "cd /src/build/package && cpack -D CPACK_PACKAGE_VERSION=0.1.1 >/dev/null"
+  newer=${deb/0.1.0/0.1.1}
+  [ -f "$root/$newer" ] || fail "$1: there is no $newer"
+  # First with all it depends on, so that what is compared later is this package alone.
+  in_root apt-get install -qq -y --no-install-recommends "$deb" >/dev/null
+  in_root dpkg --purge txrelay >/dev/null
+  paths >"$work/before"
+  in_root dpkg -i "$deb" >/dev/null
+  in_root txrelay --version
+  in_root getent passwd txrelay >/dev/null || fail "$1: no user txrelay"
+  [ "$(in_root stat -c '%U:%G %a' /etc/txrelay)" = 'root:txrelay 750' ] || fail "$1: /etc/txrelay"
+  in_root txrelay check --config /usr/share/doc/txrelay/examples/txrelay.yaml >"$work/check" 2>&1 && fail "$1: check"
+  grep -q 'payouts.key' "$work/check" || { cat "$work/check"; fail "$1: check does not name the key that is missing"; }
+  in_root sh -c 'cp /usr/share/doc/txrelay/examples/txrelay.yaml /etc/txrelay/ && txrelay keys new /etc/txrelay/payouts.key' >/dev/null
+  in_root dpkg -i "$newer" >/dev/null
+  [ "$(in_root dpkg-query -W -f='${Version}' txrelay)" = 0.1.1 ] || fail "$1: it was not upgraded"
+  in_root test -f /etc/txrelay/txrelay.yaml -a -f /etc/txrelay/payouts.key || fail "$1: the upgrade took the configuration"
+  in_root dpkg --remove txrelay >/dev/null
+  in_root test -f /etc/txrelay/payouts.key || fail "$1: the removal took a key"
+  rm "$root/etc/txrelay/txrelay.yaml" "$root/etc/txrelay/payouts.key"
+  in_root dpkg --purge txrelay >/dev/null 2>&1
+  paths >"$work/after"
+  diff "$work/before" "$work/after" || fail "$1: the package left something"
+  say "$1: built, installed, upgraded, removed, purged; nothing is left"
+}
+
+for s in "${suites[@]}"; do
+  if [ "$s" = bytes ]; then bytes; else suite "$s"; fi
+done
