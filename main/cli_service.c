@@ -122,6 +122,7 @@ static void settings(const struct config_file *f, struct service_config *ret)
         .allow_chopsticks = !f->chain.verify_blocks,
         .call_timeout_ms = f->chain.call_timeout_ms ? f->chain.call_timeout_ms : CALL_TIMEOUT_MS,
         .control_address = f->control,
+        .metrics_address = f->metrics,
         .read_stdin = !f->database.url,
         .elector = {.use_lock = config_use_lock(f),
                     .heartbeat_ms = f->leadership.heartbeat_ms,

@@ -47,7 +47,7 @@ extern const struct command *const commands[];
 extern const struct command command_run, command_migrate, command_enqueue, command_encode,
     command_decode, command_status, command_tail, command_wait, command_cancel, command_bump,
     command_history, command_accounts, command_blocked, command_policy, command_keys, command_drain,
-    command_check, command_register, command_audit;
+    command_check, command_register, command_audit, command_health, command_metrics;
 
 enum {
     COMMAND_WITHOUT_DATABASE = 1,

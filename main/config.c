@@ -104,6 +104,7 @@ static const cyaml_schema_field_t file_fields[] = {
     STR_OPT("name", struct config_file, name),
     STR_OPT("log_level", struct config_file, log_level),
     STR_OPT("control", struct config_file, control),
+    STR_OPT("metrics", struct config_file, metrics),
     SECTION("database", database, database_fields),
     SECTION("chain", chain, chain_fields),
     SECTION("leadership", leadership, leadership_fields),
@@ -443,6 +444,7 @@ void config_done(struct config *c)
         free(f->name);
         free(f->log_level);
         free(f->control);
+        free(f->metrics);
         free(f->database.url);
         free(f->database.work_url);
         free(f->database.listen_url);

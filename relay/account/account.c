@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "account/account.h"
+#include "account/tally.h"
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/failpoint.h"
@@ -48,6 +49,7 @@ void account_init(struct account *a, struct service *s, int index,
 void account_done(struct account *a)
 {
     account_unwatch_all(a);
+    tally_forget(a);
     HASH_DELETE(hh, a->service->by_id, a);
     a->manager = manager_free(a->manager);
     a->key = keypair_free(a->key);
@@ -164,6 +166,7 @@ void account_demote(struct account *a, const char *reason)
     a->epoch = 0;
     account_event(a, &(struct manager_event){.type = MANAGER_EV_DEMOTED});
     account_unwatch_all(a);
+    tally_forget(a);
     account_poll(a, (struct poll_event){.type = POLL_EV_NOT_LED});
 }
 

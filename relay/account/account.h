@@ -7,6 +7,7 @@
  *   account_presigned.c  what was signed elsewhere
  *   account_adopt.c   what a database that lost commits does not know
  *   account_submit.c  what goes to the node
+ *   tally.c           what is counted for the metrics
  *   sign.c            signatures */
 #ifndef RELAY_ACCOUNT_H
 #define RELAY_ACCOUNT_H
@@ -21,6 +22,7 @@
 #include "relay/core/tx/obstacle.h"
 #include "relay/service.h"
 #include "relay/status.h"
+#include "store/sample.h"
 
 struct service;
 
@@ -50,6 +52,12 @@ struct account {
     /* Since the process began: requests that were refused because another relay leads, and
      * submissions that the gate stopped. */
     uint64_t refused_total, gated_total;
+    struct account_counts counts;
+    struct tally_row *tally_rows; /* uthash by nonce: tally.c */
+    bool balance_known;
+    u128 balance;
+    bool sampled; /* what follows was read: service_sample.c */
+    struct store_sample sample;
     size_t unsettled; /* store requests in flight of which new bytes may come */
     bool leaving;     /* nothing is admitted; handed over when it has settled */
     uint64_t leave_until;

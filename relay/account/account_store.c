@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "account/op.h"
+#include "account/tally.h"
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/failpoint.h"
@@ -106,6 +107,7 @@ static void attempts_stored(struct store_req *req)
     } else {
         if (op->effect == MANAGER_FX_ADMIT)
             FAILPOINT("after_admit");
+        tally_attempts(op);
         if (!PLANTED(SEND_UNCOMMITTED) ||
             op->effect != MANAGER_FX_ADMIT) /* else tell_written was early */
             tell_written(op);
@@ -259,11 +261,15 @@ void op_stored(struct store_req *req)
     struct op *op = op_of(req);
     if (op->effect == MANAGER_FX_STORE_STATES && !req->err.code)
         FAILPOINT("after_state");
-    if (req->err.code || !op_current(op))
+    if (req->err.code || !op_current(op)) {
         op_failed(op);
-    else
+    } else {
+        if (op->effect == MANAGER_FX_STORE_FINISH || op->effect == MANAGER_FX_STORE_REJECT ||
+            op->effect == MANAGER_FX_STORE_REQUEUE)
+            tally_ends(op);
         account_event(op->account, &(struct manager_event){.type = MANAGER_EV_STORED,
                                                            .stored = {.write = op->effect}});
+    }
     op_free(op);
 }
 
@@ -271,6 +277,7 @@ static void states(struct account *a, const struct manager_effect *fx)
 {
     struct op *op = op_new(a, fx->type, fx->states.count);
     op->rows.states = op_copy(fx->states.rows, op->count, sizeof(*op->rows.states));
+    tally_states(a, op->rows.states, op->count);
     op->u.state = (struct store_states){.account = a->store_account,
                                         .epoch = a->epoch,
                                         .count = op->count,

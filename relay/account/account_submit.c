@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "account/account.h"
+#include "account/tally.h"
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/failpoint.h"
@@ -48,6 +49,7 @@ static bool gate(void *arg)
         a->gated_total++;
         return false;
     }
+    tally_submit(a, t->nonce, t->hash);
 #ifdef TXRELAY_FAILPOINTS
     loop_task_cancel(&t->sent);
     loop_post(a->service->loop, &t->sent, after_send);

@@ -4,14 +4,16 @@
  * Any process that can open the unix socket (mode 0600) may spend; the transaction's creator is
  * that user unless the request names one. A tcp socket does not tell who is there, and every web
  * page of a browser on this host can reach it: it is bound to loopback addresses only and answers
- * `status` alone. A line that is not JSON ends the connection, so that an HTTP request cannot carry
- * one in its body.
+ * `status`, `metrics` and `health` alone. A line that is not JSON ends the connection, so that an
+ * HTTP request cannot carry one in its body.
  *
  *   {"cmd":"send","account":"alice","call":"0x..",...}  -> {"id":17}      (fields: enqueue_json.h)
  *   {"cmd":"cancel","id":17}                            -> {"answer":"requested"}
  *   {"cmd":"bump","id":17,"tip":"1000"}                 -> {"answer":"requested"}
  *   {"cmd":"resume","account":"alice"}                  -> {"answer":""}
  *   {"cmd":"drain"}                                     -> {"answer":"draining"}, the relay stops
+ *   {"cmd":"metrics"}                                   -> {"text":".."}, for Prometheus
+ *   {"cmd":"health"}                                    -> {"ready":true,"text":".."}
  *   {"cmd":"status"}                                    -> {"relay":..,"accounts":[..]}
  *   any failure                                         -> {"error":"NOT_LEADER","text":..} */
 #include <jansson.h>
@@ -168,6 +170,28 @@ static void cmd_status(struct service *s, struct loop_peer *peer)
     service_status_done(&status);
 }
 
+static void cmd_metrics(struct service *s, struct loop_peer *peer)
+{
+    struct buf text = {0};
+    service_metrics_text(s, &text);
+    answer(peer, json_pack("{s:s}", "text", buf_str(&text)));
+    buf_done(&text);
+}
+
+static void cmd_health(const struct service *s, struct loop_peer *peer)
+{
+    struct buf text = {0};
+    bool ready = service_ready(s, &text);
+    answer(peer, json_pack("{s:b, s:s}", "ready", ready, "text", buf_str(&text)));
+    buf_done(&text);
+}
+
+/* What reads alone: a tcp socket may have it too. */
+static bool only_reads(const char *cmd)
+{
+    return !strcmp(cmd, "status") || !strcmp(cmd, "metrics") || !strcmp(cmd, "health");
+}
+
 static void cmd_drain(struct service *s, struct loop_peer *peer)
 {
     log_info("relay.drain_requested", "relay=%s", s->name);
@@ -198,20 +222,25 @@ static void on_line(void *arg, struct loop_peer *peer, const char *line, size_t 
         refuse(peer, ERR_ARGUMENT, error.text);
         on_end(arg, peer, NULL);
         loop_peer_close(peer);
-    } else if (cmd && strcmp(cmd, "status") != 0 && !loop_address_is_unix(s->control_address))
+    } else if (cmd && !only_reads(cmd) && !loop_address_is_unix(s->control_address))
         refuse(peer, ERR_ARGUMENT,
-               "this endpoint is a tcp socket, which does not tell who is there: it answers status "
-               "only; use SQL or a unix socket (control: unix:/path)");
+               "this endpoint is a tcp socket, which does not tell who is there: it answers "
+               "status, metrics and health only; use SQL or a unix socket (control: unix:/path)");
     else if (cmd && !strcmp(cmd, "send"))
         cmd_send(c, peer, request);
     else if (cmd && !strcmp(cmd, "drain"))
         cmd_drain(s, peer);
     else if (cmd && !strcmp(cmd, "status"))
         cmd_status(s, peer);
+    else if (cmd && !strcmp(cmd, "metrics"))
+        cmd_metrics(s, peer);
+    else if (cmd && !strcmp(cmd, "health"))
+        cmd_health(s, peer);
     else if (ask_json_is(cmd))
         cmd_ask(c, peer, cmd, request);
     else
-        refuse(peer, ERR_ARGUMENT, "cmd is not one of: send, cancel, bump, resume, drain, status");
+        refuse(peer, ERR_ARGUMENT,
+               "cmd is not one of: send, cancel, bump, resume, drain, status, metrics, health");
     json_decref(request);
 }
 
@@ -235,7 +264,7 @@ struct room *service_control(struct service *s, struct err *err)
     if (!loop_address_is_local(s->config.control_address)) {
         err_set(err, ERR_CONFIG,
                 "control '%s' can be reached from other machines, and the endpoint asks for no "
-                "identity: give unix:/path, or tcp:127.0.0.1:PORT for status alone",
+                "identity: give unix:/path, or tcp:127.0.0.1:PORT for status, metrics and health",
                 s->config.control_address);
         return NULL;
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "account/tally.h"
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/hex.h"
@@ -156,10 +157,10 @@ static char *identity(struct loop *l, const char *name)
 /* In this order they are made and opened; drained together; closed in the reverse order. The
  * first ones may fail to be made. The pool's questions end with the chain, so it comes first;
  * the election works on the store. */
-static room_make *const rooms[] = {service_control,  service_pool,       service_chain,
-                                   service_database, service_standalone, service_election,
-                                   service_listen,   service_retention,  service_poll,
-                                   service_handover, service_obstacles};
+static room_make *const rooms[] = {
+    service_control,    service_metrics,   service_pool,   service_chain,     service_database,
+    service_standalone, service_election,  service_listen, service_retention, service_poll,
+    service_handover,   service_obstacles, service_sample};
 _Static_assert(ARRAY_LEN(rooms) <= ROOMS_MAX, "struct service has place for all rooms");
 
 static int make_rooms(struct service *s, struct err *err)
@@ -179,6 +180,7 @@ static void service_free(struct service *s)
 {
     for (size_t i = 0; i < s->account_count; i++)
         account_done(&s->accounts[i]);
+    tally_done(s);
     while (s->room_count) {
         struct room *r = s->rooms[--s->room_count];
         r->ops->free(r);

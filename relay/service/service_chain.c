@@ -221,6 +221,10 @@ static void on_finalized(void *arg, const struct node_block *block)
             b.account_nonce = block->nonces[i];
             b.has_balance = block->balances[i].known;
             b.balance = block->balances[i].free;
+            if (b.has_balance) {
+                a->balance_known = true;
+                a->balance = b.balance;
+            }
         }
         for (size_t j = 0; j < block->included_count; j++)
             if (owners[j] == a)

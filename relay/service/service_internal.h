@@ -32,9 +32,12 @@ struct service {
     struct service_poll *poll;
     struct service_pool *pool;
     struct service_obstacles *obstacles;
+    struct service_metrics *metrics; /* NULL: none is configured */
     struct account *accounts;
     size_t account_count;
     struct account *by_id; /* uthash */
+    struct metric_histogram stages[RELAY_STAGES];
+    struct tally_row *tally_unused;
     bool store_up, node_ready;
     char node_error[200];  /* why no endpoint is usable; "": one is */
     uint64_t node_gone_ms; /* no endpoint is usable since then; 0: one is */
@@ -57,7 +60,11 @@ struct service {
 /* The rooms, each in the file of its name. */
 room_make service_control, service_pool, service_chain, service_database, service_standalone,
     service_election, service_listen, service_retention, service_poll, service_handover,
-    service_obstacles;
+    service_obstacles, service_metrics, service_sample;
+
+/* service_metrics.c: what its endpoint answers, for the control endpoint too */
+void service_metrics_text(struct service *s, struct buf *out);
+bool service_ready(const struct service *s, struct buf *ret_reasons);
 
 /* service_chain.c: what the node says */
 void service_tell_chain(struct account *a, enum manager_event_type type,

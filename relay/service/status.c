@@ -51,6 +51,11 @@ static void fill_account(const struct service *s, const struct account *a,
                                    .unanswered = account_unanswered(a),
                                    .refused_total = a->refused_total,
                                    .gated_total = a->gated_total,
+                                   .counts = a->counts,
+                                   .balance_known = a->balance_known && a->role == ACCOUNT_LEADER,
+                                   .balance = a->balance,
+                                   .sampled = a->sampled,
+                                   .sample = a->sample,
                                    .phase = manager_phase(a->manager),
                                    .manager = manager_view_of(a->manager)};
     bool blocked = a->role == ACCOUNT_LEADER && obstacle_lasts(&a->obstacle);
@@ -73,6 +78,7 @@ void service_status(const struct service *s, struct service_status *ret)
                                    .database_up = s->store_up,
                                    .endpoint = "",
                                    .spec_name = "",
+                                   .stages = s->stages,
                                    .account_count = s->account_count};
     for (size_t i = 0; i < s->rooms_open; i++)
         if (s->rooms[i]->ops->status)

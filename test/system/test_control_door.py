@@ -34,6 +34,7 @@ def set_control(relay, address):
 
 class Door(unittest.TestCase):
     def test_tcp_answers_status_alone(self):
+        """And metrics and health, which read alone."""
         with World() as world:
             with socket.socket() as s:
                 s.bind(('127.0.0.1', 0))
@@ -49,13 +50,13 @@ class Door(unittest.TestCase):
             open_to_us = world.relay('two')
             open_to_us.wait_log('relay.running')
             commands = open_to_us.control({'cmd': 'no such'})['text'].split(': ', 1)[1].split(', ')
-            self.assertEqual(set(commands), set(arguments) | {'status'})
-            for command in set(commands) - {'status'} | {'no such'}:
+            self.assertEqual(set(commands), set(arguments) | {'status', 'metrics', 'health'})
+            for command in set(arguments) | {'no such'}:
                 request = {'cmd': command, **arguments.get(command, {})}
                 with self.subTest(cmd=command):
                     answer = json.loads(talk(('127.0.0.1', port), json.dumps(request).encode() + b'\n'))
                     self.assertEqual(answer['error'], 'ARGUMENT')
-                    self.assertIn('status only', answer['text'])
+                    self.assertIn('status, metrics and health only', answer['text'])
             status = json.loads(talk(('127.0.0.1', port), b'{"cmd":"status"}\n'))
             self.assertEqual(status['relay'], 'one')
             self.assertTrue(relay.alive())

@@ -56,6 +56,7 @@ struct service_config {
     uint32_t retention_interval_ms; /* between two looks at that; default an hour */
     uint32_t snapshot_rows;         /* pending rows that a load reads at a time; default 5000 */
     const char *control_address;    /* "unix:..." or "tcp:..."; NULL: none */
+    const char *metrics_address;    /* "127.0.0.1:PORT" for HTTP; NULL: none */
     bool read_stdin;                /* standalone: JSON lines in */
     void (*on_exit)(void *arg,
                     const struct err *err); /* the service cannot go on (permanent error) */

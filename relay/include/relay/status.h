@@ -4,9 +4,12 @@
 #ifndef RELAY_STATUS_H
 #define RELAY_STATUS_H
 
+#include "base/metrics.h"
+#include "base/u128.h"
 #include "election/election.h"
 #include "listen/listen.h"
 #include "relay/core/tx/manager.h"
+#include "store/sample.h"
 #include "store/store.h"
 
 struct service;
@@ -19,6 +22,33 @@ const char *account_role_name(enum account_role role);
 enum service_phase { SERVICE_STARTING, SERVICE_RUNNING, SERVICE_DRAINING, SERVICE_CLOSING };
 const char *service_phase_name(enum service_phase phase);
 
+/* How a transaction ends. */
+enum relay_outcome {
+    RELAY_OUTCOME_OK,
+    RELAY_OUTCOME_DISPATCH_ERROR,
+    RELAY_OUTCOME_FAILED,
+    RELAY_OUTCOME_EXPIRED,
+    RELAY_OUTCOME_CANCELLED,
+    RELAY_OUTCOME_USURPED,
+    RELAY_OUTCOME_UNKNOWN,
+    RELAY_OUTCOMES
+};
+const char *relay_outcome_name(enum relay_outcome outcome);
+
+/* Of an account, since the process began, while it led. */
+struct account_counts {
+    uint64_t admitted;    /* transactions that got a nonce */
+    uint64_t submitted;   /* submissions that were written to a node */
+    uint64_t resubmitted; /* of these: the same bytes once more */
+    uint64_t resigned, fillers, requeued;
+    uint64_t outcomes[RELAY_OUTCOMES]; /* without fillers */
+    double fees;                       /* that finalized blocks took, in planck */
+};
+
+/* From the commit of a transaction's first bytes until a node's pool had it, a block had it, and
+ * its end was committed with a final block. */
+enum relay_stage { RELAY_STAGE_POOL, RELAY_STAGE_BLOCK, RELAY_STAGE_FINALIZED, RELAY_STAGES };
+
 struct account_status {
     const char *alias, *address;
     enum account_role role;
@@ -30,6 +60,11 @@ struct account_status {
     size_t unanswered;                   /* submissions on the wire */
     uint64_t refused_total; /* requests that this endpoint refused, since another relay leads */
     uint64_t gated_total;   /* submissions that the gate stopped before they were written */
+    struct account_counts counts;
+    bool balance_known; /* as of the last final block, of an account that is led */
+    u128 balance;
+    bool sampled; /* how many transactions wait, and how long; read every few seconds */
+    struct store_sample sample;
     enum manager_phase phase;
     struct manager_view manager;
     /* What keeps it from going on, and for how long already; "", "", 0: nothing that lasts. */
@@ -56,6 +91,7 @@ struct service_status {
     const char *spec_name; /* from here on: 0 and "" while the chain is down */
     uint32_t spec_version, transaction_version;
     uint64_t best, finalized, best_known;
+    const struct metric_histogram *stages; /* RELAY_STAGES of them: all accounts together */
     size_t account_count;
     struct account_status *accounts; /* owned: service_status_done */
 };

@@ -1,0 +1,104 @@
+#include "base/metrics.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/check.h"
+
+static const char *type_name(enum metric_type type)
+{
+    static const char *const names[] = {
+        [METRIC_GAUGE] = "gauge", [METRIC_COUNTER] = "counter", [METRIC_HISTOGRAM] = "histogram"};
+    PRE(type < ARRAY_LEN(names));
+    return names[type];
+}
+
+void metric_head(struct buf *out, const struct metric *m)
+{
+    buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", m->name, m->help, m->name, type_name(m->type));
+}
+
+static void put_escaped(struct buf *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\\' || *text == '"')
+            buf_put_u8(out, '\\');
+        if (*text == '\n')
+            buf_puts(out, "\\n");
+        else
+            buf_put_u8(out, (uint8_t)*text);
+    }
+}
+
+/* `more` comes behind the labels: the bound of a bucket. */
+static void put_name(struct buf *out, const struct metric *m, const char *suffix,
+                     const struct metric_label *labels, const char *more)
+{
+    bool first = true;
+    buf_printf(out, "%s%s", m->name, suffix);
+    for (; labels && labels->name; labels++, first = false) {
+        buf_printf(out, "%s%s=\"", first ? "{" : ",", labels->name);
+        put_escaped(out, labels->value);
+        buf_put_u8(out, '"');
+    }
+    if (more)
+        buf_printf(out, "%sle=\"%s\"", first ? "{" : ",", more);
+    buf_puts(out, first && !more ? " " : "} ");
+}
+
+/* Whole numbers in full: 17 digits would be cut. */
+static void put_value(struct buf *out, double value)
+{
+    if (isnan(value))
+        buf_puts(out, "NaN\n");
+    else if (isinf(value))
+        buf_puts(out, value > 0 ? "+Inf\n" : "-Inf\n");
+    else
+        buf_printf(out, "%.17g\n", value);
+}
+
+void metric_sample(struct buf *out, const struct metric *m, const struct metric_label *labels,
+                   double value)
+{
+    put_name(out, m, "", labels, NULL);
+    put_value(out, value);
+}
+
+double metric_bound(size_t bucket)
+{
+    PRE(bucket < METRIC_BUCKETS);
+    return 0.05 * (double)(UINT64_C(1) << bucket);
+}
+
+void metric_observe(struct metric_histogram *h, double seconds)
+{
+    size_t i = 0;
+    while (i < METRIC_BUCKETS && seconds > metric_bound(i))
+        i++;
+    h->buckets[i]++;
+    h->sum += seconds;
+}
+
+void metric_histogram(struct buf *out, const struct metric *m, const struct metric_label *labels,
+                      const struct metric_histogram *h)
+{
+    PRE(m->type == METRIC_HISTOGRAM);
+    uint64_t count = 0;
+    for (size_t i = 0; i <= METRIC_BUCKETS; i++) {
+        struct buf bound = {0};
+        count += h->buckets[i];
+        if (i < METRIC_BUCKETS)
+            buf_printf(&bound, "%g", metric_bound(i));
+        else
+            buf_puts(&bound, "+Inf");
+        put_name(out, m, "_bucket", labels, buf_str(&bound));
+        buf_printf(out, "%" PRIu64 "\n", count);
+        buf_done(&bound);
+    }
+    put_name(out, m, "_sum", labels, NULL);
+    put_value(out, h->sum);
+    put_name(out, m, "_count", labels, NULL);
+    buf_printf(out, "%" PRIu64 "\n", count);
+}

@@ -1,0 +1,102 @@
+/* txrelay health, txrelay metrics: what a relay's control endpoint says about it. For probes, and
+ * for those who have no metrics endpoint. */
+#include <jansson.h>
+#include <stdio.h>
+
+#include "cli.h"
+#include "command.h"
+
+struct asking {
+    struct arguments args;
+    const char *to;
+    bool ready, answered;
+};
+
+static error_t option(struct arguments *a, int key, char *arg, struct argp_state *state)
+{
+    (void)state;
+    if (key != 't')
+        return ARGP_ERR_UNKNOWN;
+    ((struct asking *)a)->to = arg;
+    return 0;
+}
+
+static void on_answer(void *arg, const char *line)
+{
+    struct asking *a = arg;
+    json_t *reply = json_loads(line, 0, NULL);
+    const char *text = json_string_value(json_object_get(reply, "text"));
+    a->answered = text && !json_object_get(reply, "error");
+    a->ready = json_is_true(json_object_get(reply, "ready"));
+    if (a->answered)
+        fputs(text, stdout);
+    else
+        fprintf(stderr, "txrelay: %s\n", line);
+    json_decref(reply);
+}
+
+/* An exit code after the reason was printed, or EXIT_OK. */
+static int ask(struct asking *a, const char *request, const struct config *config)
+{
+    struct err err = {0};
+    const char *to = a->to ? a->to : config->file->control;
+    if (!to) {
+        fputs("txrelay: no control endpoint is given: use --to, TXRELAY_CONTROL or control in the "
+              "config file\n",
+              stderr);
+        return EXIT_USAGE;
+    }
+    if (cli_control(to, request, on_answer, a, &err))
+        return cli_fail(&err);
+    return a->answered ? EXIT_OK : EXIT_FAILED;
+}
+
+static const struct argp_option options[] = {
+    {"to", 't', "ADDRESS", 0,
+     "control endpoint of the relay (default: the one in the configuration)", 0},
+    {0}};
+
+static int run_health(int argc, char **argv)
+{
+    struct asking a = {0};
+    struct config config;
+    int rc = command_start(&command_health, argc, argv, &a.args, false, &config);
+    if (rc)
+        return rc;
+    rc = ask(&a, "{\"cmd\":\"health\"}", &config);
+    config_done(&config);
+    if (rc == EXIT_OK && a.ready)
+        puts("ready");
+    return rc ? rc : a.ready ? EXIT_OK : EXIT_FAILED;
+}
+
+static int run_metrics(int argc, char **argv)
+{
+    struct asking a = {0};
+    struct config config;
+    int rc = command_start(&command_metrics, argc, argv, &a.args, false, &config);
+    if (rc)
+        return rc;
+    rc = ask(&a, "{\"cmd\":\"metrics\"}", &config);
+    config_done(&config);
+    return rc;
+}
+
+const struct command command_health = {
+    .name = "health",
+    .run = run_health,
+    .what = "can a relay work? exit status 0 or 1",
+    .options = options,
+    .option = option,
+    .doc = "Ask a relay whether it can work: its accounts are registered, and the database and the "
+           "chain are there. Prints \"ready\", or a line for each reason why not. Exit status: 0 "
+           "ready; 1 not ready, or no answer. Its metrics endpoint answers the same at /readyz."};
+
+const struct command command_metrics = {
+    .name = "metrics",
+    .run = run_metrics,
+    .what = "print a relay's metrics in the text format of Prometheus",
+    .options = options,
+    .option = option,
+    .doc = "Print the metrics of a relay in the text format of Prometheus. Its metrics endpoint "
+           "answers the same at /metrics (metrics in the configuration)."};

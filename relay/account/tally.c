@@ -1,0 +1,160 @@
+/* What an account's leader counts for the metrics, and how long transactions take. Nothing here
+ * decides anything. */
+#include "account/tally.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "account/op.h"
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/table.h"
+
+/* One nonce in use, while this relay leads. */
+struct tally_row {
+    uint64_t nonce;
+    uint64_t admitted_ms;  /* its first bytes were committed; 0: under another leader */
+    uint8_t submitted[32]; /* hash of the last bytes that went to a node */
+    bool pooled, in_block; /* observed */
+    UT_hash_handle hh;
+    struct tally_row *next; /* of the service's unused ones: a transaction costs no allocation */
+};
+
+static struct tally_row *find(struct account *a, uint64_t nonce)
+{
+    struct tally_row *row = NULL;
+    HASH_FIND(hh, a->tally_rows, &nonce, sizeof(nonce), row);
+    return row;
+}
+
+static struct tally_row *get(struct account *a, uint64_t nonce)
+{
+    struct tally_row *row = find(a, nonce);
+    if (row)
+        return row;
+    row = a->service->tally_unused;
+    if (row)
+        a->service->tally_unused = row->next;
+    else
+        row = xmalloc(sizeof(*row));
+    *row = (struct tally_row){.nonce = nonce};
+    HASH_ADD(hh, a->tally_rows, nonce, sizeof(row->nonce), row);
+    return row;
+}
+
+static void drop(struct account *a, struct tally_row *row)
+{
+    HASH_DELETE(hh, a->tally_rows, row);
+    row->next = a->service->tally_unused;
+    a->service->tally_unused = row;
+}
+
+void tally_done(struct service *s)
+{
+    while (s->tally_unused) {
+        struct tally_row *row = s->tally_unused;
+        s->tally_unused = row->next;
+        free(row);
+    }
+}
+
+void tally_forget(struct account *a)
+{
+    struct tally_row *row, *next;
+    HASH_ITER(hh, a->tally_rows, row, next)
+    drop(a, row);
+}
+
+static void observe(const struct account *a, const struct tally_row *row, enum relay_stage stage)
+{
+    enum { MS_PER_S = 1000 };
+    if (row && row->admitted_ms)
+        metric_observe(&a->service->stages[stage],
+                       (double)(loop_now_ms(a->service->loop) - row->admitted_ms) / MS_PER_S);
+}
+
+void tally_attempts(const struct op *op)
+{
+    struct account *a = op->account;
+    struct account_counts *c = &a->counts;
+    for (size_t i = 0; i < op->count; i++) {
+        if (op->effect == MANAGER_FX_ADMIT) {
+            c->admitted++;
+            get(a, op->attempts[i].nonce)->admitted_ms = loop_now_ms(a->service->loop);
+        } else if (op->effect == MANAGER_FX_FILL || op->rows.sign[i].filler) {
+            c->fillers++;
+        } else {
+            c->resigned++;
+        }
+    }
+}
+
+void tally_submit(struct account *a, uint64_t nonce, const uint8_t hash[32])
+{
+    struct tally_row *row = get(a, nonce);
+    a->counts.submitted++;
+    a->counts.resubmitted += !memcmp(row->submitted, hash, sizeof(row->submitted));
+    memcpy(row->submitted, hash, sizeof(row->submitted));
+}
+
+void tally_states(struct account *a, const struct tx_report *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct tally_row *row = find(a, rows[i].nonce);
+        bool in_block = !strcmp(rows[i].state, tx_status_name(TX_IN_BLOCK));
+        bool pooled = !strcmp(rows[i].state, tx_status_name(TX_READY)) ||
+                      !strcmp(rows[i].state, tx_status_name(TX_FUTURE)) ||
+                      !strcmp(rows[i].state, tx_status_name(TX_BROADCAST));
+        if (row && pooled && !row->pooled)
+            observe(a, row, RELAY_STAGE_POOL);
+        if (row && in_block && !row->in_block)
+            observe(a, row, RELAY_STAGE_BLOCK);
+        if (row && pooled)
+            row->pooled = true;
+        if (row && in_block)
+            row->in_block = true;
+    }
+}
+
+const char *relay_outcome_name(enum relay_outcome outcome)
+{
+    static const char *const names[] = {
+        [RELAY_OUTCOME_OK] = "ok",
+        [RELAY_OUTCOME_DISPATCH_ERROR] = "dispatch_error",
+        [RELAY_OUTCOME_FAILED] = "failed",
+        [RELAY_OUTCOME_EXPIRED] = "expired",
+        [RELAY_OUTCOME_CANCELLED] = "cancelled",
+        [RELAY_OUTCOME_USURPED] = "usurped",
+        [RELAY_OUTCOME_UNKNOWN] = "unknown",
+    };
+    PRE(outcome < ARRAY_LEN(names));
+    return names[outcome];
+}
+
+static void count_outcome(struct account_counts *c, const char *name)
+{
+    for (enum relay_outcome o = 0; o < RELAY_OUTCOMES; o++)
+        c->outcomes[o] += !strcmp(relay_outcome_name(o), name);
+}
+
+void tally_ends(const struct op *op)
+{
+    struct account *a = op->account;
+    bool finished = op->effect == MANAGER_FX_STORE_FINISH;
+    bool requeued = op->effect == MANAGER_FX_STORE_REQUEUE;
+    PRE(finished || requeued || op->effect == MANAGER_FX_STORE_REJECT);
+    for (size_t i = 0; i < op->count; i++) {
+        const struct tx_end *end = &op->rows.ends[i];
+        struct tally_row *row = finished || requeued ? find(a, end->nonce) : NULL;
+        if (end->has_fee)
+            a->counts.fees += (double)end->fee;
+        if (requeued)
+            a->counts.requeued++;
+        else if (end->id) /* not a filler */
+            count_outcome(&a->counts, end->outcome);
+        if (finished && end->id && end->has_block)
+            observe(a, row, RELAY_STAGE_FINALIZED);
+        if (row)
+            drop(a, row);
+    }
+}

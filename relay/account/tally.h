@@ -1,0 +1,23 @@
+/* Private to relay/: what the leader of an account counts for the metrics (relay/status.h has the
+ * counters). */
+#ifndef RELAY_TALLY_H
+#define RELAY_TALLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/tx.h"
+
+struct account;
+struct op;
+struct service;
+
+void tally_attempts(const struct op *op); /* new bytes are committed */
+void tally_submit(struct account *a, uint64_t nonce,
+                  const uint8_t hash[32]); /* these bytes go to a node now */
+void tally_states(struct account *a, const struct tx_report *rows, size_t count);
+void tally_ends(const struct op *op); /* these ends are committed */
+void tally_forget(struct account *a); /* not the leader any more; the counters stay */
+void tally_done(struct service *s);   /* after all accounts */
+
+#endif

@@ -1,0 +1,162 @@
+/* The metrics of a status: each one is in docs/metrics.md with its type and its words, a follower
+ * has no samples of a lead, and what is not ready says why. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "service/metrics.h"
+
+static struct metric_histogram no_stages[RELAY_STAGES];
+
+static struct account_status account(enum account_role role)
+{
+    return (struct account_status){.alias = role == ACCOUNT_LEADER ? "led" : "followed",
+                                   .role = role,
+                                   .epoch = 4,
+                                   .leader = "r",
+                                   .obstacle = role == ACCOUNT_LEADER ? "payment" : "",
+                                   .obstacle_ms = 1500,
+                                   .elected = true,
+                                   .sampled = true,
+                                   .sample = {.waiting = 7, .waiting_age_s = 2.5},
+                                   .balance_known = true,
+                                   .balance = 1000,
+                                   .counts = {.outcomes = {[RELAY_OUTCOME_USURPED] = 3}},
+                                   .election = {.renewed_at_ms = 1000}};
+}
+
+static char *text_of(struct account_status *accounts, size_t count, enum service_phase phase)
+{
+    const struct service_status s = {.phase = phase,
+                                     .database_up = true,
+                                     .chain_up = true,
+                                     .listens = true,
+                                     .listen = {.since_ms = 1},
+                                     .stages = no_stages,
+                                     .account_count = count,
+                                     .accounts = accounts};
+    struct process_status p;
+    struct buf out = {0};
+    process_status(&p);
+    p.lag_seconds = 0;
+    metrics_text(&out, &s, &p, 3000);
+    buf_str(&out);
+    return (char *)out.data;
+}
+
+static void assert_has(const char *text, const char *line)
+{
+    if (!strstr(text, line))
+        fail_msg("no '%s' in\n%s", line, text);
+}
+
+static void values(void **state)
+{
+    (void)state;
+    struct account_status accounts[] = {account(ACCOUNT_LEADER), account(ACCOUNT_FOLLOWER)};
+    char *text = text_of(accounts, 2, SERVICE_RUNNING);
+    assert_has(text, "txrelay_leader{account=\"led\"} 1\ntxrelay_leader{account=\"followed\"} 0\n");
+    assert_has(text, "txrelay_waiting{account=\"followed\"} 7\n");
+    assert_has(text, "txrelay_waiting_oldest_seconds{account=\"led\"} 2.5\n");
+    assert_has(text, "txrelay_leader_epoch{account=\"led\"} 4\n");
+    assert_has(text, "txrelay_election_renewed_age_seconds{account=\"led\"} 2\n");
+    assert_has(text, "txrelay_balance_planck{account=\"led\"} 1000\n");
+    assert_has(text, "txrelay_finished_total{account=\"led\",outcome=\"usurped\"} 3\n");
+    assert_has(text, "txrelay_blocked{account=\"led\"} 1\n");
+    assert_has(text, "txrelay_blocked_seconds{account=\"led\",reason=\"payment\"} 1.5\n");
+    assert_null(strstr(text, "txrelay_leader_epoch{account=\"followed\"}"));
+    assert_null(strstr(text, "txrelay_blocked_seconds{account=\"followed\""));
+    free(text);
+}
+
+/* Every metric has its row, and every row its metric. */
+static void the_page(void **state)
+{
+    (void)state;
+    struct account_status accounts[] = {account(ACCOUNT_LEADER)};
+    char *text = text_of(accounts, 1, SERVICE_RUNNING), *rest = NULL;
+    size_t metrics = 0, rows = 0;
+    struct buf page = {0};
+    char line[400];
+    FILE *f = fopen(METRICS_MD, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f)) {
+        buf_puts(&page, line);
+        rows += !strncmp(line, "| `txrelay_", 11) || !strncmp(line, "| `process_", 11);
+    }
+    fclose(f);
+    for (char *at = strtok_r(text, "\n", &rest); at; at = strtok_r(NULL, "\n", &rest)) {
+        char name[80], help[300], row[400], type[20] = "";
+        if (sscanf(at, "# HELP %79s %299[^\n]", name, help) != 2)
+            continue;
+        at = strtok_r(NULL, "\n", &rest);
+        assert_int_equal(sscanf(at, "# TYPE %*s %19s", type), 1);
+        metrics++;
+        snprintf(row, sizeof(row), "| `%s` | %s |", name, type);
+        assert_has(buf_str(&page), row);
+        snprintf(row, sizeof(row), " | %s |\n", help);
+        assert_has(buf_str(&page), row);
+    }
+    assert_int_equal(metrics, rows);
+    assert_true(metrics > 50);
+    buf_done(&page);
+    free(text);
+}
+
+static void readiness(void **state)
+{
+    (void)state;
+    static const struct {
+        struct service_status status;
+        const char *reasons;
+    } cases[] = {
+        {{.phase = SERVICE_RUNNING, .database_up = true, .chain_up = true}, ""},
+        {{.phase = SERVICE_RUNNING, .standalone = true, .chain_up = true}, ""},
+        {{.phase = SERVICE_RUNNING, .chain_up = true}, "the database is not reachable\n"},
+        {{.phase = SERVICE_RUNNING, .database_up = true}, "no endpoint of the chain is usable\n"},
+        {{.phase = SERVICE_DRAINING, .database_up = true, .chain_up = true},
+         "the relay is draining\n"},
+        {{.phase = SERVICE_STARTING},
+         "the relay is starting\nthe database is not reachable\nno endpoint of the chain is "
+         "usable\n"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct buf reasons = {0};
+        assert_int_equal(health_ready(&cases[i].status, &reasons), !*cases[i].reasons);
+        assert_string_equal(buf_str(&reasons), cases[i].reasons);
+        buf_done(&reasons);
+    }
+}
+
+static void the_process(void **state)
+{
+    (void)state;
+    struct process_status p;
+    process_status(&p);
+    assert_true(p.resident_bytes > 100e3 && p.resident_bytes < 10e9);
+    assert_true(p.cpu_seconds >= 0 && p.start_seconds > 1.5e9);
+    assert_true(p.open_fds >= 3 && p.open_fds < 1000);
+    FILE *one_more = fopen("/dev/null", "r");
+    double before = p.open_fds;
+    process_status(&p);
+    assert_true(p.open_fds == before + 1);
+    fclose(one_more);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values),
+        cmocka_unit_test(the_page),
+        cmocka_unit_test(readiness),
+        cmocka_unit_test(the_process),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
