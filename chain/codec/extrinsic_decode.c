@@ -32,6 +32,7 @@ static int read_extension(const struct metadata *md, size_t i, struct scale_in *
         break;
     case EXT_NONCE:
         extra->nonce = scale_get_compact(&again);
+        extra->has_nonce = extra->nonce <= UINT64_MAX;
         break;
     case EXT_TIP:
     case EXT_TIP_ASSET:
@@ -111,6 +112,7 @@ static int read_extra(const struct metadata *md, struct scale_in *in, struct ext
     int rc = extrinsic__read_explicit(md, in, &extra, err);
     view->extra_len = (size_t)(in->p - view->extra);
     view->era = extra.era;
+    view->has_nonce = extra.has_nonce;
     view->nonce = (uint64_t)extra.nonce;
     view->tip = extra.tip;
     return rc;
@@ -163,6 +165,21 @@ int extrinsic_decode(const struct metadata *md, const uint8_t *bytes, size_t len
         return malformed(err, "it has no call");
     *ret_view = view;
     return 0;
+}
+
+bool extrinsic_nonce(const struct metadata *md, const uint8_t *bytes, size_t len,
+                     uint64_t *ret_nonce)
+{
+    struct scale_in in = scale_in_of(bytes, len);
+    struct extrinsic_view view = {0};
+    struct err ignored;
+    size_t body = scale_get_len(&in);
+    if (in.bad || body != scale_left(&in) || scale_get_u8(&in) != (EXTRINSIC_SIGNED | EXTRINSIC_V4))
+        return false;
+    read_signed(md, &in, &view, &ignored);
+    if (view.has_nonce)
+        *ret_nonce = view.nonce;
+    return view.has_nonce;
 }
 
 int extrinsic_view_payload(const struct metadata *md, const struct extrinsic_view *view,

@@ -23,6 +23,7 @@ void extrinsic__put_implicit(const struct metadata *md, const struct extrinsic_p
 /* Read the explicit half of a decoded extrinsic. */
 struct extrinsic_extra {
     struct era era;
+    bool has_nonce; /* as far as it was read */
     u128 nonce;
     u128 tip;
     uint8_t metadata_hash_mode; /* of CheckMetadataHash; 0 without it */

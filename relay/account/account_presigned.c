@@ -186,6 +186,11 @@ void signed_check(const struct op *op, const struct store_outbox_row *o,
     x->era_birth = x->era_death = -1;
     hash_blake2b_256(o->call.data, o->call.len, x->hash);
     if (!view_of(a, o, &view, text)) {
+        /* Under an earlier runtime it may have decoded, and used this nonce. */
+        uint64_t nonce;
+        if (extrinsic_nonce(info->metadata, o->call.data, o->call.len, &nonce) && nonce < INT64_MAX)
+            x->nonce = nonce;
+        x->spec_version = info->spec_version;
         row->bad = text->text;
         return;
     }

@@ -11,6 +11,7 @@
 #include "chain/keys/keys.h"
 #include "service/service_internal.h"
 #include "sim.h"
+#include "sim_node.h"
 
 struct world *simulated; /* the one that runs: these functions of the product know no world */
 
@@ -23,6 +24,8 @@ int __wrap_extrinsic_sign(const struct metadata *md, const struct extrinsic_para
                           struct buf *ret_bytes, uint8_t ret_hash[32], struct err *err);
 int __wrap_extrinsic_decode(const struct metadata *md, const uint8_t *bytes, size_t len,
                             struct extrinsic_view *ret_view, struct err *err);
+bool __wrap_extrinsic_nonce(const struct metadata *md, const uint8_t *bytes, size_t len,
+                            uint64_t *ret_nonce);
 int __wrap_extrinsic_verify(const struct metadata *md, const struct extrinsic_view *view,
                             const struct extrinsic_params *params, bool *ret_good, struct err *err);
 int __wrap_codec_check_call(const struct metadata *md, const uint8_t *call, size_t len,
@@ -147,14 +150,23 @@ int __wrap_extrinsic_sign(const struct metadata *md, const struct extrinsic_para
     return 0;
 }
 
+/* Runtimes whose extrinsics have the same signed extensions: where blocks of an earlier runtime do
+ * not decode, every other upgrade changes them. */
+static uint64_t layout_of(const struct world *w, uint32_t spec)
+{
+    return has(w, FEATURE_UNREADABLE) ? (w->seed + spec) / 2 : 0;
+}
+
 int __wrap_extrinsic_decode(const struct metadata *md, const uint8_t *bytes, size_t len,
                             struct extrinsic_view *ret_view, struct err *err)
 {
     struct world *w = simulated;
     uint32_t tx = tx_of_bytes(w, bytes, len);
     const struct tx *t = &w->chain.txs[tx];
-    (void)md, (void)err;
+    const struct node *n = (const void *)md;
     INVARIANT(tx);
+    if (!t->forged && layout_of(w, t->spec) != layout_of(w, n->info.spec_version))
+        return err_set(err, ERR_METADATA, "extension CheckMetadataHash: Mode has no variant 10");
     *ret_view = (struct extrinsic_view){.is_signed = true,
                                         .signer_len = 32,
                                         .scheme = KEY_SR25519,
@@ -167,6 +179,15 @@ int __wrap_extrinsic_decode(const struct metadata *md, const uint8_t *bytes, siz
     if (t->death >= 0)
         ret_view->era = era_mortal((uint32_t)(t->death - t->birth), (uint64_t)t->birth);
     return 0;
+}
+
+/* The extensions that change are behind the nonce. */
+bool __wrap_extrinsic_nonce(const struct metadata *md, const uint8_t *bytes, size_t len,
+                            uint64_t *ret_nonce)
+{
+    (void)md;
+    *ret_nonce = simulated->chain.txs[tx_of_bytes(simulated, bytes, len)].nonce;
+    return true;
 }
 
 int __wrap_extrinsic_verify(const struct metadata *md, const struct extrinsic_view *view,

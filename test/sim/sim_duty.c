@@ -236,8 +236,11 @@ static void check_bump(struct world *w, int account, const struct mem_row *p, ui
 {
     const struct call *r = &w->calls[p->id];
     const struct tx *t = &w->chain.txs[tx_of_row(w, p)];
-    bool settled = p->state != MEM_IN_BLOCK && p->state != MEM_FINALIZED;
-    uint64_t best = w->chain.blocks[w->chain.final].number;
+    const struct block *final = &w->chain.blocks[w->chain.final];
+    bool used =
+        final->nonce[account] > (uint64_t)p->nonce; /* a block that does not decode held it */
+    bool settled = p->state != MEM_IN_BLOCK && p->state != MEM_FINALIZED && !used;
+    uint64_t best = final->number;
     bool late =
         r->deadline_block && best + 4 > r->deadline_block; /* nothing new is signed for it */
     if (!settled || late || r->bump <= (int64_t)t->tip || r->bumped_at + us > w->now)

@@ -268,9 +268,42 @@ static void eras_at_the_edges(void **state)
     assert_false(era_decode(&in, &era));
 }
 
+/* Another runtime's extensions may differ behind the nonce: the nonce is known all the same. */
+static void nonce_of_what_does_not_decode(void **state)
+{
+    (void)state;
+    struct extrinsic_params params = some_params();
+    struct buf out = {0};
+    struct extrinsic_view view;
+    struct err err = {0};
+    uint64_t nonce = 0;
+    params.nonce = 4711;
+    sign(polkadot, &params, "sr25519", &out);
+    assert_true(extrinsic_nonce(polkadot, out.data, out.len, &nonce));
+    assert_int_equal(nonce, 4711);
+    assert_int_equal(extrinsic_decode(polkadot, out.data, out.len, &view, &err), 0);
+    size_t mode = (size_t)(view.extra - out.data) + view.extra_len - 1;
+    out.data[mode] = 10;
+    assert_int_not_equal(extrinsic_decode(polkadot, out.data, out.len, &view, &err), 0);
+    assert_non_null(strstr(err.text, "CheckMetadataHash"));
+    nonce = 0;
+    assert_true(extrinsic_nonce(polkadot, out.data, out.len, &nonce));
+    assert_int_equal(nonce, 4711);
+    nonce = 7;
+    for (size_t len = 0; len < mode - 2; len++) { /* cut before the nonce, with its prefix right */
+        struct buf cut = {0};
+        scale_put_bytes(&cut, out.data + 2, len > 2 ? len - 2 : 0);
+        bool known = extrinsic_nonce(polkadot, cut.data, cut.len, &nonce);
+        assert_true(!known || len + 4 > mode);
+        buf_done(&cut);
+    }
+    buf_done(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nonce_of_what_does_not_decode),
         cmocka_unit_test(keys_of_the_other_style),
         cmocka_unit_test(facts_that_do_not_fit),
         cmocka_unit_test(immortal),

@@ -105,6 +105,7 @@ struct extrinsic_view {
     enum key_scheme scheme;
     const uint8_t *signature;
     struct era era;
+    bool has_nonce;
     uint64_t nonce;
     u128 tip;
     const uint8_t *call;
@@ -114,6 +115,11 @@ struct extrinsic_view {
 };
 int extrinsic_decode(const struct metadata *md, const uint8_t *bytes, size_t len,
                      struct extrinsic_view *ret_view, struct err *err);
+
+/* The nonce of a signed extrinsic, also of one that does not decode behind it: another runtime may
+ * have other extensions there. False: it does not decode that far. */
+bool extrinsic_nonce(const struct metadata *md, const uint8_t *bytes, size_t len,
+                     uint64_t *ret_nonce);
 
 /* Append an extrinsic as JSON: {"hash", "signed", "signer", "scheme", "signature", "era", "nonce",
  * "tip", "extensions", "call"}; of an unsigned one only "hash", "signed" and "call". The call is
