@@ -137,6 +137,7 @@ static void ask_arrives(struct world *w, struct event *e)
     struct relay *r = wire_from(w, e);
     struct asking *q = e->p;
     struct ask_answer *x;
+    uint64_t true_nonce;
     if (!r) {
         free(q);
         return;
@@ -160,12 +161,13 @@ static void ask_arrives(struct world *w, struct event *e)
     case ASK_NONCE:
         x = answer_new(w, 0);
         x->number = PLANTED(PROBE_ORDER) ? a->early_nonce : best->nonce[q->account];
+        true_nonce = x->number;
         if (lies(w, r->wire.node, LIE_NONCE))
             x->number = lie_nonce(w);
         else
             x->number = lie_once(w, x->number);
-        if (x->number < best->nonce[q->account])
-            x->at = 0; /* it shows a used nonce as free, so the bytes may be sent once more */
+        if (x->number < true_nonce)
+            x->at = 0; /* a used nonce is told as free, so the bytes may be sent once more */
         break;
     case ASK_HASH:
         x = hash_answer(w, r->wire.node, q->height);

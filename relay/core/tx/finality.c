@@ -210,6 +210,13 @@ bool manager__nonce_settled(const struct manager *m)
     return m->final.known && m->final.nonce_read >= m->final.read;
 }
 
+uint64_t manager__searched(const struct manager *m)
+{
+    const struct final_view *f = &m->final;
+    bool hidden = f->unread_to > f->nonce_read && f->processed > f->nonce_read;
+    return hidden ? f->nonce_read : f->processed;
+}
+
 /* A block that is older than every row: nothing in it can be of a row, nor is its nonce news.
  * Either may be of a life of the account that is over. */
 static void search(struct manager *m, const struct manager_block *block)

@@ -445,6 +445,9 @@ void manager__sign_pump(struct manager *m);
 /* The account's nonce at the last finalized block that was read is known: no nonce from
  * `final.nonce` on is used there. */
 bool manager__nonce_settled(const struct manager *m);
+/* Up to this finalized block it is known whether it held bytes that are on record. One that no
+ * endpoint has may hold them until the account's nonce behind it was read. */
+uint64_t manager__searched(const struct manager *m);
 void manager__follow(struct manager *m, uint64_t from);
 void manager__finalized(struct manager *m, const struct manager_block *told);
 void manager__consumed(struct manager *m, uint64_t account_nonce,

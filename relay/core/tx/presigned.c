@@ -363,17 +363,15 @@ void manager__presigned_admitted(struct manager *m, const struct manager_event *
 
 /* ---- no other bytes ---- */
 
-/* Nobody can make its bytes get in any more, and no final block used its nonce, as far as the nonce
- * of these blocks could be read: one that no endpoint has may hold them. A runtime's
+/* Nobody can make its bytes get in any more, and no final block used its nonce. A runtime's
  * version never comes again; an era after the change every final block is under the new one. */
 static bool over(struct manager *m, struct row *row)
 {
-    uint64_t shown = m->final.processed < m->final.nonce_read ? m->final.processed
-                                                              : m->final.nonce_read,
-             height = PLANTED(SIGNED_EARLY) ? m->chain.best + 1 : shown;
+    uint64_t searched = manager__searched(m),
+             height = PLANTED(SIGNED_EARLY) ? m->chain.best + 1 : searched;
     bool era = row->era_death >= 0 && height >= (uint64_t)row->era_death;
     bool runtime = row->spec_version != m->chain.spec_version &&
-                   shown >= m->chain.runtime_block + ERA_PERIOD_MAX && m->chain.up;
+                   searched >= m->chain.runtime_block + ERA_PERIOD_MAX && m->chain.up;
     if (!manager__presigned(row) || row->end || row->stop || !m->final.known ||
         m->final.nonce > row->nonce || m->suspension.why == MANAGER_SUSPENSION_REAPED ||
         (!era && !runtime))

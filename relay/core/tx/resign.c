@@ -117,14 +117,16 @@ static void resign_pump(struct manager *m)
 static bool own_bytes_live(const struct manager *m, const struct row *row)
 {
     return row->was_out &&
-           m->final.processed < (uint64_t)(row->filler ? row->own_death : row->out_death);
+           manager__searched(m) < (uint64_t)(row->filler ? row->own_death : row->out_death);
 }
 
-/* The lowest row from this nonce on whose filler need not wait for old bytes. */
+/* The lowest row from this nonce on whose filler need not wait for old bytes. A nonce that a final
+ * block used needs none: what used it may be the transaction's own bytes. */
 static struct row *fillable(const struct manager *m, uint64_t from)
 {
     struct row *row = line_first(&m->line, ROW_FILL, from);
-    while (row && (row->refused || (own_bytes_live(m, row) && !PLANTED(FILL_LIVE)) ||
+    while (row && (row->refused || row->nonce < m->final.nonce ||
+                   (own_bytes_live(m, row) && !PLANTED(FILL_LIVE)) ||
                    (manager__hole(row) && !manager__hole_ours(m, row))))
         row = line_first(&m->line, ROW_FILL, row->nonce + 1);
     return row;

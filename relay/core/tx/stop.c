@@ -137,7 +137,7 @@ bool manager__try_stop(struct manager *m, struct row *row)
     PRE(!row->end);
     bool immortal = row->was_out && row->out_death == INT64_MAX;
     bool other_runtime = row->guard && row->guard != m->chain.spec_version;
-    if (row->racing || (row->filler && m->final.processed < (uint64_t)row->own_death))
+    if (row->racing || (row->filler && manager__searched(m) < (uint64_t)row->own_death))
         return false; /* its bytes are no longer its own */
     guard(m, row);
     if (!row->stop)

@@ -47,7 +47,7 @@ bool manager__era_waits(const struct manager *m, uint64_t deadline_block)
 bool manager__live(const struct manager *m, const struct row *row)
 {
     return row->was_out &&
-           (row->out_death == INT64_MAX || m->final.processed < (uint64_t)row->out_death);
+           (row->out_death == INT64_MAX || manager__searched(m) < (uint64_t)row->out_death);
 }
 
 /* Bytes whose era begins at a block that does not exist would never be included and never die, and

@@ -397,8 +397,9 @@ static void era_over_and_maybe_used(void **state)
     (void)state;
     struct script *s = one_sent(&keyless, DEATH);
     accept(s, 5);
-    while (s->finalized < DEATH)
-        finalized(s, s->finalized + 1 < DEATH ? 5 : UINT64_MAX, 0, NULL);
+    while (s->finalized + 1 < DEATH)
+        finalized(s, 5, 0, NULL);
+    unread_at(s, ++s->finalized);
     none(s, MANAGER_FX_STORE_FINISH);
     finalized(s, 5, 0, NULL);
     assert_string_equal(only_end(s, MANAGER_FX_STORE_FINISH)->outcome, "expired");

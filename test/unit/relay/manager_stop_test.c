@@ -128,6 +128,39 @@ static void pooled_to_the_end_of_its_era(void **state)
     script_free(s);
 }
 
+/* Seed 3500005545: no endpoint has the last block of its era, which may hold it. Only the account's
+ * nonce behind that block tells. */
+static void last_block_is_unread(void **state)
+{
+    (void)state;
+    for (unsigned used = 0; used < 2; used++) {
+        struct script *s = one_sent();
+        accept(s, 5);
+        stop(s, 5, 1, "expired");
+        blocks_to(s, 163, 5);
+        unread_at(s, ++s->finalized);
+        none(s, MANAGER_FX_FILL);
+        unread_at(s, ++s->finalized);
+        none(s, MANAGER_FX_FILL);
+        none(s, MANAGER_FX_STORE_FINISH);
+        finalized(s, 5 + used, 0, NULL);
+        if (!used) {
+            expect_fill(s, 5, "expired", "so it was said");
+            script_free(s);
+            continue;
+        }
+        for (uint64_t from = expect(s, MANAGER_FX_FOLLOW)->number; from <= s->finalized; from++) {
+            if (from == 164 || from == 165)
+                unread_at(s, from);
+            else
+                finalized_at(s, from, from < 164 ? 5 : 6, 0, NULL);
+            none(s, MANAGER_FX_FILL);
+        }
+        assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].outcome, "unknown");
+        script_free(s);
+    }
+}
+
 /* Lost: it is not sent again, and does not end before its era, for another pool may have it. Later
  * ones wait. */
 static void lost(void **state)
@@ -380,6 +413,7 @@ int main(void)
         cmocka_unit_test(on_the_wire),
         cmocka_unit_test(pooled_and_included),
         cmocka_unit_test(pooled_to_the_end_of_its_era),
+        cmocka_unit_test(last_block_is_unread),
         cmocka_unit_test(lost),
         cmocka_unit_test(dropped_while_its_filler_waits),
         cmocka_unit_test(included_while_its_filler_waits),
