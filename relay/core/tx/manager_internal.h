@@ -425,6 +425,9 @@ struct row *manager__known(const struct manager *m, uint64_t nonce, const uint8_
 /* May a block that no endpoint has hold bytes of this row? */
 bool manager__may_be_unread(const struct manager *m, const struct row *row);
 void manager__reply(struct manager *m, const struct manager_event *ev);
+/* The probe that was answered while these bytes were on the wire or were signed, or before, showed
+ * their nonce used: they are not sent. Where a fork has freed it since, the next probe says so. */
+void manager__used_meanwhile(struct manager *m, struct row *row);
 /* A block has come: the window grows unless the pool was full in it. */
 void manager__window_block(struct manager *m);
 void manager__window_shrink(struct manager *m);

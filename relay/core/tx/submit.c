@@ -331,12 +331,13 @@ static bool unwritten(const struct answer *a)
            (PLANTED(FULL_TRUSTED) && a->means == REFUSAL_POOL_FULL);
 }
 
-/* The probe that was answered while these bytes were on the wire, or before, showed their nonce
- * used. Where a fork has freed it since, the next probe says so. */
-static bool used_meanwhile(const struct manager *m, const struct row *row)
+void manager__used_meanwhile(struct manager *m, struct row *row)
 {
-    return (row->state == ROW_UNSENT || row->state == ROW_RESIGN) &&
-           row->nonce < m->probe.used_below;
+    bool waits = row->state == ROW_UNSENT || row->state == ROW_RESIGN;
+    if (!waits || row->nonce >= m->probe.used_below)
+        return;
+    line_move(&m->line, row, ROW_IN_BLOCK);
+    manager__probe_at_beat(m);
 }
 
 void manager__reply(struct manager *m, const struct manager_event *ev)
@@ -353,8 +354,5 @@ void manager__reply(struct manager *m, const struct manager_event *ev)
         accepted(m, row);
     else
         refused(m, row, a, text);
-    if (used_meanwhile(m, row)) {
-        line_move(&m->line, row, ROW_IN_BLOCK);
-        manager__probe_at_beat(m);
-    }
+    manager__used_meanwhile(m, row);
 }

@@ -169,6 +169,7 @@ static void rewritten_row(struct manager *m, struct row *row, const struct tx_at
         manager__resign(m, row, REASON_RUNTIME); /* it changed again while it was signed */
     else
         line_move(&m->line, row, ROW_UNSENT);
+    manager__used_meanwhile(m, row);
 }
 
 static void rewritten(struct manager *m, const struct manager_event *ev)

@@ -477,6 +477,38 @@ static void used_while_new_bytes_wait(void **state)
     script_free(s);
 }
 
+/* Seed 3500005774: the same while the new bytes are signed. */
+static void used_while_new_bytes_are_signed(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    outbox(s, 1);
+    admitted(s);
+    refuse(s, 6, 1010, "Invalid Transaction: Transaction has a bad signature");
+    stored(s, MANAGER_FX_STORE_STATES);
+    status(s, 5, TX_DROPPED, NULL);
+    best(s);
+    expect(s, MANAGER_FX_RESIGN);
+    pool_is(s, 0);
+    nonce_is(s, 7);
+    uint8_t bytes[BYTES_LEN] = {6};
+    struct tx_attempt again = {.nonce = 6,
+                               .id = 2,
+                               .bytes = bytes,
+                               .bytes_len = BYTES_LEN,
+                               .call_len = CALL_LEN,
+                               .era_death = 200,
+                               .spec_version = SPEC};
+    memcpy(again.hash, hash_of(6, 2), 32);
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_STORED,
+                .stored = {.write = MANAGER_FX_RESIGN, .attempts = {.rows = &again, .count = 1}}});
+    none(s, MANAGER_FX_SUBMIT);
+    best(s);
+    none(s, MANAGER_FX_SUBMIT);
+    script_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -505,6 +537,7 @@ int main(void)
         cmocka_unit_test(unanswered_question),
         cmocka_unit_test(gap_is_measured),
         cmocka_unit_test(used_while_new_bytes_wait),
+        cmocka_unit_test(used_while_new_bytes_are_signed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
