@@ -132,6 +132,7 @@ void node_close(struct node *n, void (*cb)(void *arg), void *arg)
     loop_timer_stop(n->poll);
     confirm_stop(n);
     second_stop(n);
+    lack_stop(n);
     loop_task_cancel(&n->expect);
     close_rpcs(n);
 }
@@ -172,6 +173,7 @@ void node__ready(struct node *n)
     n->failures = 0;
     n->endpoints[n->endpoint_at].down[0] = 0;
     n->endpoints[n->endpoint_at].failed_at = 0;
+    n->endpoints[n->endpoint_at].waited = false;
     n->recheck_at = loop_now_ms(n->loop) + n->config.silence_timeout_ms;
     heads_poll_later(n);
     if (n->config.on_ready)

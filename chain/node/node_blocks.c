@@ -149,6 +149,8 @@ static void slot_decide(struct slot *s)
     struct err why = s->why;
     if (lack_leave(n, s->lack, s->number, &why))
         return; /* blocks_reset has cleared the slot */
+    if (lack_wait(n, s->lack, s->number))
+        return;
     if (s->lack == LACK_BODY)
         slot_unread(s);
     else

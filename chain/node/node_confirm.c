@@ -42,6 +42,7 @@ void confirm_init(struct node *n, const char *const *urls)
 {
     n->confirm.timer = loop_timer_new(n->loop, tick, n);
     n->second.timer = loop_timer_new(n->loop, second_tick, n);
+    n->away.timer = loop_timer_new(n->loop, lack_tick, n);
     peers_init(n, urls);
 }
 
@@ -51,6 +52,8 @@ void confirm_done(struct node *n)
         loop_timer_close(n->confirm.timer);
     if (n->second.timer)
         loop_timer_close(n->second.timer);
+    if (n->away.timer)
+        loop_timer_close(n->away.timer);
     free(n->confirm.nonces);
     peers_done(n);
 }
@@ -224,6 +227,10 @@ const char *node_unconfirmed(struct node *n)
                      : "block %llu waits: an account's nonce is in doubt and is asked for again, "
                        "at %s and at each other endpoint",
                  (unsigned long long)c->number, node__url(n));
+    else if (n->away.on && now >= n->away.since + TOLD_TICKS * node__tick_ms(n))
+        snprintf(out, size,
+                 "block %llu waits for an endpoint that is away and may have it: %s lacks it",
+                 (unsigned long long)n->away.number, node__url(n));
     else if (s->on && now >= s->began_at + TOLD_TICKS * node__tick_ms(n))
         snprintf(out, size, "the metadata of %s/%u waits for the word of other endpoints than %s",
                  s->runtime->spec_name, s->runtime->spec_version, node__url(n));

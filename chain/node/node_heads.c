@@ -137,6 +137,7 @@ void heads_reset(struct node *n)
     loop_timer_stop(n->poll);
     confirm_stop(n);
     second_stop(n);
+    lack_stop(n);
     n->second.alone = false;
 }
 

@@ -149,7 +149,14 @@ bool lack_leave(struct node *n, enum lack kind, uint64_t number, const struct er
 bool lack_search(struct node *n, enum lack kind, uint64_t number, const struct err *why);
 /* "url: method of block 5: State already discarded (not this block)" */
 void lack_refusal(const struct rpc_call *call, const char *url, const char *of, struct err *ret);
-void blocks_reached(struct node *n); /* node_blocks.c: lack_search has ended */
+void blocks_reached(struct node *n); /* node_blocks.c: lack_search or lack_wait has ended */
+/* Nobody is known to have it, but an endpoint is away that may: it is waited for, for a while.
+ * False: there is none, or it was waited for in vain. True: blocks_reached follows. */
+bool lack_wait(struct node *n, enum lack kind, uint64_t number);
+void lack_back(struct node *n, size_t endpoint); /* its connection opened */
+bool lack_may_return(const struct node *n, size_t endpoint);
+void lack_stop(struct node *n); /* connection lost: nothing waits */
+void lack_tick(void *arg);      /* timer */
 
 /* ---- node_blocks.c ---- */
 enum slot_state {
@@ -257,6 +264,7 @@ void peers_rest(struct node *n); /* nothing more is asked: give the connections 
 bool peer_in_use(const struct peer *p);
 /* Nothing happens while a question of this peer is open, or if nothing is wanted of it. */
 void peer_ask(struct peer *p);
+void peer_connect(struct peer *p); /* unless it is connected, or being so */
 
 /* ---- node_confirm.c: what one answer does not prove ---- */
 
@@ -356,6 +364,8 @@ struct endpoint {
     uint64_t lacks_to[LACK_COUNT]; /* of this height and all below, when it was asked last */
     uint64_t lacks_at[LACK_COUNT]; /* then; 0: never */
     bool other_chain;              /* its genesis was another one, when it was asked last */
+    bool waited;                   /* in vain, for what others lack, since it was up last */
+    uint64_t back_at;              /* it was back while something waited for it; 0: never */
 };
 
 struct node {
@@ -415,6 +425,11 @@ struct node {
     struct account *accounts;
     size_t account_count;
     struct reach reach;
+    struct away {
+        bool on;
+        uint64_t number, since;
+        struct loop_timer *timer;
+    } away;               /* what the present endpoint lacks waits for others that are away */
     uint64_t unread_last; /* the last height that was reported as unread */
     /* Methods that this endpoint refuses. */
     bool no_query_storage, no_storage, no_header, no_watch, no_heads, no_finalized;

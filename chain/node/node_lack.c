@@ -2,6 +2,9 @@
  * pool, methods that they refuse. What one endpoint lacks is asked of the next one; what none has
  * is reported as not known, and nothing else waits for it.
  *
+ * An endpoint that failed lately is not tried for it: a block waits for a while for those to come
+ * back, on connections of their own (node_peer.c), before it is reported without.
+ *
  * An endpoint that lacks a height is asked where its blocks begin, by halves, so that it is known
  * for all heights before the next endpoint takes its place, and the way back costs nothing. */
 #include <stdio.h>
@@ -11,7 +14,10 @@
 #include "base/log.h"
 #include "node_internal.h"
 
-enum { LACK_MS = 60000 }; /* an endpoint is not tried again before, for what it lacked or at all */
+enum {
+    LACK_MS = 60000, /* an endpoint is not tried again before, for what it lacked or at all */
+    AWAY_TICKS = 30, /* so long a block waits for endpoints that are away and may have it */
+};
 
 static const char *const names[] = {
     [LACK_BODY] = "block", [LACK_STATE] = "state", [LACK_POOL] = "pool"};
@@ -54,6 +60,72 @@ bool lack_leave(struct node *n, enum lack kind, uint64_t number, const struct er
     if (n->phase != NODE_READY || !elsewhere(n, kind, number))
         return false;
     node__fault(n, why);
+    return true;
+}
+
+/* ---- endpoints that are away ---- */
+
+bool lack_may_return(const struct node *n, size_t endpoint)
+{
+    const struct endpoint *e = &n->endpoints[endpoint];
+    return endpoint != n->endpoint_at && recent(n, e->failed_at) && !e->waited && !e->other_chain &&
+           !recent(n, e->back_at);
+}
+
+void lack_stop(struct node *n)
+{
+    n->away.on = false;
+    loop_timer_stop(n->away.timer);
+    peers_rest(n);
+}
+
+void lack_tick(void *arg)
+{
+    struct node *n = arg;
+    uint64_t now = loop_now_ms(n->loop);
+    if (!n->away.on || n->phase != NODE_READY)
+        return;
+    bool over = now >= n->away.since + AWAY_TICKS * node__tick_ms(n);
+    for (size_t i = 0; i < n->endpoint_count; i++) {
+        if (!lack_may_return(n, i))
+            continue;
+        n->endpoints[i].waited = over;
+        peer_connect(&n->peers[i]);
+    }
+    if (over) {
+        lack_stop(n);
+        blocks_reached(n);
+    } else {
+        loop_timer_at(n->away.timer, now + node__tick_ms(n));
+    }
+}
+
+void lack_back(struct node *n, size_t endpoint)
+{
+    struct endpoint *e = &n->endpoints[endpoint];
+    if (!n->away.on || !lack_may_return(n, endpoint))
+        return;
+    e->failed_at = 0;
+    e->back_at = loop_now_ms(n->loop);
+    lack_stop(n);
+    blocks_reached(n);
+}
+
+bool lack_wait(struct node *n, enum lack kind, uint64_t number)
+{
+    PRE(n->phase == NODE_READY);
+    bool found = false;
+    for (size_t i = 0; i < n->endpoint_count; i++)
+        found = found || (lack_may_return(n, i) && !lacks(n, &n->endpoints[i], kind, number));
+    if (!found || n->away.on)
+        return found;
+    n->away.on = true;
+    n->away.number = number;
+    n->away.since = loop_now_ms(n->loop);
+    log_warn("node.lacks_and_waits",
+             "url=%s what=%s number=%llu text=\"another endpoint that is away may have it\"",
+             node__url(n), names[kind], (unsigned long long)number);
+    lack_tick(n);
     return true;
 }
 

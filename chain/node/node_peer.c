@@ -53,7 +53,7 @@ void peers_done(struct node *n)
 void peers_rest(struct node *n)
 {
     struct err why;
-    if (n->confirm.on || n->second.on || n->config.quorum > 1)
+    if (n->confirm.on || n->second.on || n->away.on || n->config.quorum > 1)
         return;
     err_set(&why, ERR_NET, "nothing is to be confirmed");
     for (size_t i = 0; i < n->endpoint_count; i++) {
@@ -216,6 +216,12 @@ static bool wanted_of_runtime(const struct peer *p)
            loop_now_ms(n->loop) >= p->runtime_at;
 }
 
+void peer_connect(struct peer *p)
+{
+    if (make_rpc(p) && !p->stopping && rpc_state(p->rpc) == RPC_CLOSED)
+        rpc_open(p->rpc);
+}
+
 void peer_ask(struct peer *p)
 {
     struct node *n = p->node;
@@ -227,11 +233,10 @@ void peer_ask(struct peer *p)
             ask_hash(p);
         return;
     }
-    if (!make_rpc(p) || p->stopping)
+    peer_connect(p);
+    if (!p->rpc || p->stopping)
         return;
-    if (rpc_state(p->rpc) == RPC_CLOSED)
-        rpc_open(p->rpc);
-    else if (rpc_state(p->rpc) == RPC_OPEN && !p->same_chain)
+    if (rpc_state(p->rpc) == RPC_OPEN && !p->same_chain)
         ask_height(p, PEER_GENESIS_WAIT);
     else if (rpc_state(p->rpc) == RPC_OPEN && runtime)
         ask_version(p);
@@ -251,6 +256,8 @@ static void moved(void *arg, enum rpc_state state, const struct err *err)
         p->stopping = false;
     if (state != RPC_OPEN)
         p->same_chain = false;
+    if (state == RPC_OPEN)
+        lack_back(n, p->endpoint);
     if (state == RPC_OPEN || state == RPC_CLOSED)
         peer_ask(p);
 }

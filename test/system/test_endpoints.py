@@ -6,6 +6,8 @@ from harness.liar import Liar, Limit, Pruned, Refusal, closed, of_another_chain
 from harness.relay import cli
 from harness.world import ALICE, BOB
 
+UNAVAILABLE = b'HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n'
+
 
 class EndpointsTest(CaseTest):
     def liar(self, world, reply=None):
@@ -21,7 +23,7 @@ class EndpointsTest(CaseTest):
         right, wrong = self.liar(world), self.liar(world, of_another_chain)
         relays = [world.relay(name, endpoints=[right.url, wrong.url]) for name in ('one', 'two')]
         proc.wait_for('a leader', lambda: any(r.leads('alice') for r in relays))
-        right.greeting = b'HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n'
+        right.greeting = UNAVAILABLE
         right.cut()
         for relay in relays:
             relay.wait_log('chain.down.*another chain')
@@ -226,6 +228,21 @@ class EndpointsTest(CaseTest):
         world.wait_end(tx)
         self.assert_once(world)
 
+    def test_r8_the_archive_is_briefly_away(self):
+        """Nothing ends as unknown while it may come back."""
+        archives = []
+
+        def endpoints(world, liar):
+            archive = self.liar(world)
+            archive.greeting = UNAVAILABLE
+            archives.append(archive)
+            return [liar.url, archive.url]
+        world, heir, tx = self.away(lambda chain, below: Pruned(chain, below, bodies=False), endpoints)
+        heir.wait_log('node.lacks_and_waits')
+        proc.wait_for('the reason', lambda: 'waits for an endpoint that is away' in (world.blocked() or {}).get('reason', ''))
+        archives[0].greeting = None
+        self.assertEqual(world.wait_end(tx)[0], 'ok')
+
     # ---- a leader whose endpoints are gone ----
 
     def test_a_leader_without_an_endpoint_gives_up(self):
@@ -235,7 +252,7 @@ class EndpointsTest(CaseTest):
         world.wait_leader(first)
         second = world.relay('second')
         second.wait_log('relay.running')
-        liar.greeting = b'HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n'
+        liar.greeting = UNAVAILABLE
         liar.cut()
         tx = world.enqueue('the other one can')
         world.wait_leader(second, seconds=30)

@@ -184,6 +184,17 @@ static bool signature(const struct manager *m, struct obstacle *ret)
                  "no metadata yet; the relay's log has the reason");
 }
 
+/* Where the row is can only be known by submitting it again, or by the next blocks. */
+static bool pool(const struct manager *m, struct obstacle *ret)
+{
+    const struct row *row = line_first(&m->line, ROW_UNSURE, 0);
+    if (!row || !m->probe.pool_untold)
+        return false;
+    return found(ret, OBSTACLE_POOL,
+                 "no endpoint tells what its pool holds, so it is not known where nonce %llu is",
+                 (ull)row->nonce);
+}
+
 static const char *place(const struct row *row)
 {
     switch ((int)row->state) {
@@ -232,7 +243,7 @@ void manager_obstacle(const struct manager *m, uint64_t now, struct obstacle *re
     }
     if (lost_commits(m, ret) || behind(m, ret) || question(m, ret) || gate(m, ret) ||
         no_blocks(m, now, ret) || finality(m, now, ret) || unread(m, ret) || unseen(m, ret) ||
-        signature(m, ret))
+        signature(m, ret) || head(m, ret))
         return;
-    head(m, ret);
+    pool(m, ret);
 }

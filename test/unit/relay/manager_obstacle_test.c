@@ -233,6 +233,20 @@ static void unseen(void **state)
     script_free(s);
 }
 
+static void untold_pool(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    status(s, 5, TX_DROPPED, NULL);
+    expect(s, MANAGER_FX_ASK_POOL);
+    expect_none(s);
+    feed(s, (struct manager_event){.type = MANAGER_EV_POOL, .pool = {.untold = true}});
+    expect_obstacle(s, OBSTACLE_POOL, "where nonce 5 is");
+    nonce_is(s, 6);
+    expect_none(s);
+    script_free(s);
+}
+
 static void lost_commits(void **state)
 {
     (void)state;
@@ -366,6 +380,7 @@ int main(void)
         cmocka_unit_test(unread),
         cmocka_unit_test(head_and_gap),
         cmocka_unit_test(unseen),
+        cmocka_unit_test(untold_pool),
         cmocka_unit_test(lost_commits),
         cmocka_unit_test(each_code_was_made),
         cmocka_unit_test(page),

@@ -964,6 +964,38 @@ static void r3_the_next_endpoint_is_asked(void **state)
     rig_done(&rig);
 }
 
+/* The one that has them is away: it is waited for, and used when it is back; not for ever. */
+static void r3_the_one_that_has_them_is_away(void **state)
+{
+    (void)state;
+    for (unsigned back = 0; back < 2; back++) {
+        struct node_rig rig;
+        rig_start(&rig, 2, &polkadot);
+        struct fake *f = &rig.fake[0], *g = &rig.fake[1];
+        add_empty(f, 20);
+        f->finalized = f->best = 20;
+        f->hook = no_bodies;
+        rig.config.confirm_ms = rig_patience(back ? 500 : 20);
+        int port = ws_server_port(g->server);
+        fake_stop(g, rig.loop);
+        rig_connect(&rig);
+        node_follow(rig.node, 1);
+        rig_wait_down(&rig, 2); /* it left the first one, and does not reach the second */
+        rig_wait_ready(&rig, 2);
+        assert_int_equal(rig.view_count, 0);
+        if (back) {
+            fake_start(g, rig.loop, &polkadot, port);
+            fake_copy(g, f);
+            g->finalized = g->best = 20;
+        }
+        rig.fakes = back ? 2 : 1;
+        rig_wait_seen(&rig, 20);
+        for (size_t i = 0; i < 20; i++)
+            assert_int_equal(rig.seen[i].unread, !back && i + 1 < GONE_BELOW);
+        rig_done(&rig);
+    }
+}
+
 static void r3_no_endpoint_has_them(void **state)
 {
     (void)state;
@@ -1056,6 +1088,7 @@ int main(void)
         cmocka_unit_test(r8_the_next_endpoint_has_the_state),
         cmocka_unit_test(r3_bodies_that_nobody_has),
         cmocka_unit_test(r3_the_next_endpoint_is_asked),
+        cmocka_unit_test(r3_the_one_that_has_them_is_away),
         cmocka_unit_test(r3_no_endpoint_has_them),
         cmocka_unit_test(r3_what_nobody_needs_is_not_looked_for),
     };

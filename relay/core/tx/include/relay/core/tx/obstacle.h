@@ -32,7 +32,8 @@ struct manager;
     X(OBSTACLE_UNSEEN, "unseen")                                                                   \
     X(OBSTACLE_SIGNATURE, "signature")                                                             \
     X(OBSTACLE_GAP, "gap")                                                                         \
-    X(OBSTACLE_HEAD, "head")
+    X(OBSTACLE_HEAD, "head")                                                                       \
+    X(OBSTACLE_POOL, "pool")
 
 enum obstacle_code {
     OBSTACLE_NONE,
