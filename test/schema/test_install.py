@@ -1,4 +1,6 @@
 """The migrations install as they are, with least rights, also next to another migrator; nobody gets more than his."""
+import pathlib
+import re
 import subprocess
 import unittest
 
@@ -6,7 +8,8 @@ import psycopg2
 
 from pgcase import FUNCTIONS, MIGRATIONS, PG_SH, Background, Case, Server, Session, h32, migrate, wait_until
 
-FOLLOWER = {'status', 'history', 'follow_position', 'account_of', 'row_holder', 'session_text', 'account_waits'}  # the last three: views call them
+PARTS_OF_VIEWS = {'row_holder', 'session_text', 'account_waits'}
+FOLLOWER = {'status', 'history', 'follow_position', 'account_of'} | PARTS_OF_VIEWS
 APP = FOLLOWER | {'enqueue', 'enqueue_many', 'enqueue_signed', 'cancel', 'bump'}
 RELAY = APP | {'relay_register', 'timeline_known', 'ids_behind', 'repair_ids', 'clock_behind', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_scan', 'member_heartbeat',
                'leader_pause',
@@ -104,6 +107,27 @@ class Rights(Case):
             with self.subTest(f['sig']):
                 self.assertTrue(f['prosecdef'])
                 self.assertIn('search_path=pg_catalog, txrelay, pg_temp', f['proconfig'] or [])
+
+    def test_the_reference_has_every_function(self):
+        """docs/sql.md names each function that a role may call, with its arguments and the columns of its result."""
+        page = ' '.join((pathlib.Path(__file__).parents[2] / 'docs/sql.md').read_text().split())
+        named = {}
+        for name, arguments, columns in re.findall(r'`(\w+)\(((?:\w+[^`()]*)?)\)`?(?: RETURNS (?:TABLE)?\(?([^`|()]*))?', page):
+            if '=>' not in arguments:  # a call, as an example
+                named.setdefault(name, (arguments, columns or ''))
+        def words(text):
+            return [part.split()[0] for part in text.split(', ') if part and not part.startswith('p_now')]
+        for name in sorted((RELAY | APP | FOLLOWER) - PARTS_OF_VIEWS):
+            with self.subTest(name):
+                self.assertTrue(name in named, 'it is not on the page')
+                row, = self.owner.rows(
+                    "SELECT proargnames, proargmodes::text[], cardinality(proargtypes::oid[]) FROM pg_proc WHERE proname = %s "
+                    "AND pronamespace = 'txrelay'::regnamespace", name)
+                names, modes, count = row[0] or [], row[1], row[2]
+                self.assertEqual(words(named[name][0]), [n for n in names[:count] if n != 'p_now'])  # of tests
+                results = [n for n, m in zip(names, modes or []) if m == 't']
+                if ', ' in named[name][1]:
+                    self.assertEqual(words(named[name][1]), results)
 
     def test_functions_by_role(self):
         allowed = {'follower': FOLLOWER, 'app': APP, 'relay': RELAY, 'nobody': set()}
