@@ -5,7 +5,10 @@
  *   conn_connect.c  names, addresses, PQconnectPoll
  *   conn_setup.c    probes and setup statements before a session is UP
  *   conn_io.c       queue, pipeline, results, notifications
- *   conn_result.c   rows and errors of libpq in our words */
+ *   conn_result.c   rows and errors of libpq in our words
+ *   conn_info.c     what a connection string says of passwords and of the link
+ *   pg_codec.c      parameters, arrays and cells in binary form
+ *   sqlstate.c      every SQLSTATE to a code of base/error.h */
 #ifndef STORE_CONN_INTERNAL_H
 #define STORE_CONN_INTERNAL_H
 

@@ -1,26 +1,35 @@
 /* Private to store/mem/: the memory database (store/mem_db.h), which keeps the rules of
  * schema/ over tables in memory, and the store that has one for itself.
  *
- *   mem_store.c     the store of a standalone relay: requests run one after the other from
- *                   the loop
- *   mem_db.c        the database: clock, sessions, open transactions, timelines
- *   mem_text.c      texts and bytes that rows share, and the memory of answers
- *   mem_name.c      states, outcomes and amounts as texts; errors as Postgres raises them
- *   mem_tables.c    rows are put in, taken out and found; _done.c frees, _copy.c copies
- *   mem_lock.c      advisory locks of sessions
- *   mem_notice.c    notifications
- *   mem_account.c   accounts: registration, names, the fence
- *   mem_lead.c      claims, renewals, releases, evictions; _member.c the relays that live
- *   mem_enqueue.c   enqueue; _signed.c what was signed elsewhere; _key.c idempotency keys
- *   mem_read.c      the leader's reads; _look.c deadlines, cancellations, bumps; _due.c who
- *                   has some
- *   mem_admit.c     admission and new attempts; _fill.c fillers; _adopt.c what a
- *                   failover lost; _lost.c the wait after it
- *   mem_state.c     what nodes said
- *   mem_end.c       ends of nonces; _requeue.c the way back to the outbox; _reject.c ends
- *                   without a nonce
- *   mem_ask.c       cancellations and bumps; _operator.c pauses, holds, policies, nonces
- *   mem_follow.c    what followers and the owner read
+ *   mem_store.c      the store of a standalone relay: requests run in turn, from the loop
+ *   mem_db.c         the database: clock, sessions, open transactions, timelines
+ *   mem_text.c       texts and bytes that rows share, and the memory of answers
+ *   mem_name.c       states, outcomes and amounts as texts; errors as Postgres raises them
+ *   mem_tables.c     rows are put in, taken out and found
+ *   mem_done.c       frees the tables
+ *   mem_copy.c       copies of them, as a standby has
+ *   mem_lock.c       advisory locks of sessions
+ *   mem_notice.c     notifications
+ *   mem_account.c    accounts: registration, names, the fence
+ *   mem_lead.c       claims, renewals, releases, evictions
+ *   mem_member.c     the relays that live
+ *   mem_enqueue.c    enqueue
+ *   mem_presigned.c  presigned transactions
+ *   mem_key.c        idempotency keys
+ *   mem_read.c       the leader's reads
+ *   mem_requests.c   the request poll: deadlines, cancellations, bumps
+ *   mem_due.c        which accounts have something to do
+ *   mem_admit.c      admission and new attempts
+ *   mem_fill.c       fillers
+ *   mem_adopt.c      what a failover lost
+ *   mem_lost.c       the wait after it
+ *   mem_state.c      what nodes reported
+ *   mem_end.c        ends of nonces
+ *   mem_requeue.c    the way back to the outbox
+ *   mem_reject.c     ends without a nonce
+ *   mem_ask.c        requests of applications: cancellations and bumps
+ *   mem_operator.c   pauses, suspensions, policies, nonces
+ *   mem_follow.c     what followers and the owner read
  *
  * A request is checked as a whole before it changes anything, so that one that fails has changed
  * nothing. Nothing survives the process: a standalone relay has no history but the chain's. */

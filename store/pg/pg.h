@@ -8,7 +8,8 @@
  *   pg_outbox.c       work session: enqueue, accounts with something to do, admission
  *   pg_pending_*.c    work session: the leader's reads and writes
  *   pg_operator.c     work session: cancel, bump, resume
- *   pg_retention.c    a connection of its own */
+ *   pg_retention.c    a connection of its own
+ *   pg_sample.c       a sample of all accounts for metrics */
 #ifndef STORE_PG_PG_H
 #define STORE_PG_PG_H
 

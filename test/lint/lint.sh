@@ -152,6 +152,16 @@ hits=$(tree | grep '\.md$' | LC_ALL=C xargs -r awk '{ gsub(/[\200-\277]/, "") } 
   !code && length($0) > 100 && !/^\|/ && !/https?:/ { print FILENAME ":" FNR }') && [ -n "$hits" ] &&
   finding "a line over 100 columns: $hits"
 
+# A map in the head of a header (five files or more) lists each file of its folder, and no other one.
+for f in $(echo "$files" | grep -E '^[^t].*\.h$'); do
+  map=$(sed -nE 's/^ \*   ([a-z0-9_*]+\.c) .*/\1/p' "$f")
+  [ "$(wc -l <<<"$map")" -ge 5 ] || continue
+  folder=$(dirname "$f") folder=${folder%%/include/*}
+  listed=$(cd "$folder" && for name in $map; do echo "$name"; done | sort)
+  there=$(cd "$folder" && ls -- *.c)
+  [ "$listed" = "$there" ] || finding "the map in $f is not its folder: $(diff <(echo "$listed") <(echo "$there") | grep '^[<>]' | tr '\n' ' ')"
+done
+
 # Each folder is explained, in a page: by a README of its own, or by a line of the one above it (`folder/`).
 if [ -f README.md ]; then
   for dir in $(tree | grep / | grep -vE '(^|/)(\.|include/)|^(docs|test/vectors/|test/fuzz/seeds)' | sed 's|/[^/]*$||' | sort -u); do

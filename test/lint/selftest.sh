@@ -70,6 +70,14 @@ wide=$(printf 'x%.0s' {1..101})
 fresh && printf '/* %s */\n' "$wide" >"$tmp/t/base/a.c" && expect width 'over 100 columns'
 fresh && printf '%s\n' "$wide" >"$tmp/t/a.md" && expect width 'over 100 columns'
 
+# The map of a folder in a header.
+map() { # files that the header of store/ lists; the folder has a.c to e.c
+  fresh && for c in a b c d e; do echo "int store_$c;" >"$tmp/t/store/$c.c"; done && { echo '/* A map:'; printf ' *   %s what it has\n' "$@"; echo ' */'; } >"$tmp/t/store/x.h"
+}
+map a.c b.c c.c d.c e.c
+if ! out=$(bash "$here/lint.sh" "$tmp/t" 2>&1); then echo "selftest: a map that is right is refused: $out"; fails=1; fi
+map a.c b.c c.c d.c f.c && expect map 'is not its folder: < f.c > e.c'
+
 # A README for each folder, of a page.
 explained() { # the README of store/, which has a folder pg/
   fresh && mkdir -p "$tmp/t/store/pg" "$tmp/t/base/include" && printf '# a tree\n' | tee "$tmp/t/README.md" "$tmp/t/base/README.md" >/dev/null &&

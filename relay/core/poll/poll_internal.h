@@ -5,7 +5,9 @@
  *   poll_requests.c  request polls of one account
  *   poll_sweep.c     queries for many accounts: when, about whom, and what they found
  *   poll_table.c     the table of moves
- *   poll_heap.c      which account's time comes next */
+ *   poll_heap.c      which account's time comes next
+ *   turn.c           when an account that rotates over the relays moves on
+ *   retention_plan.c when to run retention, and what to remove */
 #ifndef RELAY_CORE_POLL_INTERNAL_H
 #define RELAY_CORE_POLL_INTERNAL_H
 

@@ -1,36 +1,36 @@
 /* The manager's own types. The files of the core:
- *   manager.c      events, the step, the order in which wishes become effects (pumps)
- *   next.h         what a pump does next, as pure functions of what is so
+ *   manager.c      events, the step, the order of the pumps, which turn what is due into effects
+ *   next.h         what a pump does next, as pure functions of a view
  *   phase_table.c  the moves of the phases; what follows a move that no table has
  *   effects.c      the list of effects and the memory that lives until the next step
  *   load.c         promotion, snapshot, load again
  *   chain.c        the node is up or down, best blocks, the runtime
- *   chain_tick.c         the pace of repair
+ *   chain_tick.c   the pace of repair
  *   probe.c        questions to pool and chain
  *   judge.c        what becomes of a row by the answers
  *   nonces.c       the next nonce, holes, nonces that are free again
  *   admit.c        outbox to rows
  *   presigned.c    presigned transactions: never signed again, at given nonces
  *   submit.c       submissions, their answers, the window
- *   statuses.c     watch statuses, heard and stored
+ *   statuses.c     watch statuses, received and stored
  *   resign.c       new bytes and fillers
  *   finality.c     finalized blocks: the truth
  *   ends.c         how a row ends, and the storing of it
  *   validity.c     eras, deadlines, runtimes: what can be included for how long
- *   stop.c         deadlines and cancellations: what is not to be signed any more
+ *   stop.c         deadlines and cancellations: what is no longer signed
  *   tip.c          what an attempt pays, bumps
  *   head.c         the head of the line, and gaps below pooled rows
  *   suspend.c      why the account is suspended, and the order to resume
- *   account.c      what the table says of the account
+ *   account.c      facts of the account from the database
  *   life.c         a reaped account
- *   reconcile.c    what the chain knows and the database lost
- *   era_wait.c     and for how long that may still be included
+ *   reconcile.c    what the database lost and the chain still has
+ *   era_wait.c     how long lost extrinsics may still be included
  *   obstacle.c     what keeps the account from going on, for operators
- *   obstacle_track.c  and which of that lasts
+ *   obstacle_track.c  which obstacles last
  *   writes.c       what the store answered
  *   answer_table.c what an answer to a submission means and proves
  *   rules.c        rules that the adapters call
- *   names.c        what operators read in place of numbers
+ *   names.c        names of states and codes, for operators
  *   check.c        invariants
  *
  * The rows and their indexes are relay/core/line. Besides that only base/ is included here: the

@@ -4,8 +4,8 @@
  *
  *   line.c       rows by nonce, in a ring
  *   nset.c       sets of nonces: one for each state, and those that other functions ask for
- *   hashes.c     which row has made this extrinsic?
- *   eras.c       whose bytes die next?
+ *   hashes.c     the row of an extrinsic, by its hash
+ *   eras.c       rows in the order in which their bytes die
  *   row.c        what a change of a row means for all of these
  *   row_table.c  the moves between the states
  *   line_check.c invariants
