@@ -163,7 +163,10 @@ static void no_fit(const struct op *op, const struct node_info *info,
                    const struct extrinsic_view *view, struct manager_presigned *x, struct err *text)
 {
     x->era_birth = x->era_death = -1;
-    if (view->era.period && begins_soon(op, view, &x->wait_block)) {
+    /* Once it has waited, that block is there: an era of so few blocks begins soon again and again.
+     * Unless it is another node, which is behind. */
+    bool behind = op->births->best < manager_view_of(op->account->manager).processed;
+    if (view->era.period && (!x->waited || behind) && begins_soon(op, view, &x->wait_block)) {
         x->waits = "its era begins with a block that this relay's node does not have yet";
         return;
     }
