@@ -610,6 +610,38 @@ static void not_judged_by_an_invented_block(void **state)
     script_free(s);
 }
 
+/* How many blocks are read for what seems lost: those of an era, and any number for bytes that can
+ * still be included. */
+static void stretch_that_is_searched(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t era_period;
+        int64_t era;
+        uint64_t ahead;
+        bool searched;
+    } cases[] = {{0, -1, 1000, true},   {256, 64, 100, true}, {64, 64, 60, true},
+                 {256, 64, 300, false}, {64, 64, 70, false},  {64, 256, 70, true}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct script *s =
+            leading_with(&(struct manager_config){.era_period = cases[i].era_period}, 5);
+        look(s);
+        outbox(s, 1);
+        s->era = cases[i].era;
+        admitted(s);
+        accept(s, 5);
+        status(s, 5, TX_DROPPED, NULL);
+        s->best = s->finalized + cases[i].ahead;
+        best(s);
+        pool_is(s, 0);
+        feed(s, (struct manager_event){.type = MANAGER_EV_NONCE, .used = {.nonce = 5}});
+        assert_int_equal(count_of(s, MANAGER_FX_ASK_UNFINAL), cases[i].searched);
+        none(s, MANAGER_FX_SUBMIT);
+        none(s, MANAGER_FX_RESIGN);
+        script_free(s);
+    }
+}
+
 /* Somebody else's extrinsic takes the nonce and with it all the money: in the end of that block the
  * nonce is free again, and our bytes are valid. */
 static void reaped_by_the_usurper(void **state)
@@ -826,6 +858,7 @@ int main(void)
         cmocka_unit_test(used_between_the_questions),
         cmocka_unit_test(looked_for_when_its_nonce_is_free),
         cmocka_unit_test(not_judged_by_an_invented_block),
+        cmocka_unit_test(stretch_that_is_searched),
         cmocka_unit_test(reaped_by_the_usurper),
         cmocka_unit_test(payment_one_try_for_all),
         cmocka_unit_test(payment_one_try_after_the_hold),
