@@ -76,7 +76,7 @@ static void explain(const struct config *c)
     value("name", f->name ? f->name : "(host name)", c->from_name);
     value("log_level", f->log_level ? f->log_level : "info", c->from_log_level);
     value("control", f->control, f->control ? "" : "no control endpoint");
-    value("metrics", f->metrics, f->metrics ? "file" : "no metrics endpoint");
+    value("metrics", f->metrics, f->metrics ? "" : "no metrics endpoint");
     if (f->database.url)
         connection("database.url", f->database.url, c->from_database);
     else

@@ -316,6 +316,7 @@ static int merge(struct config *c, const struct config_flags *flags, struct err 
     c->from_name = override(&f->name, "TXRELAY_NAME", flags->name);
     c->from_log_level = override(&f->log_level, "TXRELAY_LOG_LEVEL", flags->log_level);
     override(&f->control, "TXRELAY_CONTROL", flags->control);
+    override(&f->metrics, "TXRELAY_METRICS", NULL);
     enum log_level level;
     if (f->log_level && !log_parse_level(f->log_level, &level))
         return err_set(err, ERR_CONFIG,
