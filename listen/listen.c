@@ -1,6 +1,6 @@
-/* The adapter of the listen cursor: one connection that listens, its notifications, and the
- * cursor's queries. listen/listen.h has the picture of the states. A failed query leads to
- * RETRY_WAIT, which reconnects after a back-off. */
+/* The adapter of the listen cursor: one connection that listens, and the cursor's queries.
+ * listen/listen.h has the picture of the states. A failed query leads to RETRY_WAIT, which
+ * reconnects after a back-off. */
 #include "listen/listen.h"
 
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
-#include "listen/payload.h"
 #include "listen_internal.h"
 
 enum {
@@ -19,9 +18,6 @@ enum {
     SETUP_MS =
         40000, /* the first LISTEN of a database reads all that others have not read yet: up to
                          8 GiB */
-    BUFFERED_MAX = 65536,
-    BUFFERED_BYTES_MAX = 8 << 20,
-    SOURCES_MS = 1000, /* least interval between questions for the sessions of relays */
     ANSWER_MS = 45000, /* longer than statement_timeout: the session hangs */
     RESCAN_MS = 1000,  /* least interval between repairs */
     BACKOFF_BASE_MS = 200,
@@ -208,130 +204,6 @@ void listen__question_failed(struct listen *s, const struct err *err)
     tell_state(s, false, err);
 }
 
-/* ---- notifications ---- */
-
-static bool place(struct listen *s, struct listen_event *ev)
-{
-    const struct account_row *a =
-        ev->account ? listen__account(s, ev->account)
-                    : listen__account_by_id(s, ev->account_id, ev->account_id_len);
-    if (a)
-        ev->account = a->number;
-    return a != NULL;
-}
-
-static void hear_row(struct listen *s, enum listen_kind kind, const char *text, size_t len,
-                     bool believed)
-{
-    struct listen_payload p;
-    if (!listen_payload_row(text, len, kind, &p)) {
-        if (believed)
-            log_warn("listen.bad_payload",
-                     "kind=%s bytes=%zu text=\"ignored; the table is read again\"",
-                     listen_kind_name(kind), len);
-        listen__rescan(s);
-        return;
-    }
-    if (place(s, &p.event))
-        listen__step(s, &(struct cursor_event){.type = CURSOR_EV_NOTIFY,
-                                               .notify = {.row = &p.event,
-                                                          .now_us = listen__clock_us(s),
-                                                          .believed = believed}});
-    else
-        listen__rescan(s); /* an account registered since, or whose id several chains have */
-    listen_payload_done(&p);
-}
-
-static void drop_buffered(struct listen *s)
-{
-    for (struct list *n = list_first(&s->held); n; n = list_first(&s->held)) {
-        list_remove(n);
-        free(CONTAINER_OF(n, struct held, node));
-    }
-    s->buffered_count = 0;
-    s->buffered_bytes = 0;
-}
-
-static void hold(struct listen *s, enum listen_kind kind, const char *text, size_t len, int pid)
-{
-    /* What is dropped here the next scan delivers. */
-    if (s->buffered_count == BUFFERED_MAX || s->buffered_bytes + len > BUFFERED_BYTES_MAX) {
-        drop_buffered(s);
-        listen__rescan(s);
-    }
-    struct held *h = xmalloc(sizeof(*h) + len + 1);
-    h->node = (struct list){0};
-    h->kind = kind;
-    h->from_pid = pid;
-    h->len = len;
-    memcpy(h->text, text, len + 1);
-    list_append(&s->held, &h->node);
-    s->buffered_count++;
-    s->buffered_bytes += len;
-}
-
-/* False if the notifications have to wait: the pending rows or the sessions of relays are being
- * read. A sender that is not among these may be a relay's new session: they are read again. */
-static bool try_hear(struct listen *s, int pid)
-{
-    if (!s->scan_pending && !s->sources.busy && !listen__believes(s, pid) &&
-        loop_now_ms(s->loop) >= s->sources_at + SOURCES_MS)
-        listen__read_sources(s);
-    return !s->scan_pending && !s->sources.busy;
-}
-
-void listen__drain_buffered(struct listen *s)
-{
-    struct list *n;
-    while (!listen__closing(s) && (n = list_first(&s->held))) {
-        struct held *h = CONTAINER_OF(n, struct held, node);
-        if (!try_hear(s, h->from_pid))
-            return;
-        list_remove(n);
-        s->buffered_count--;
-        s->buffered_bytes -= h->len;
-        hear_row(s, h->kind, h->text, h->len, listen__believes(s, h->from_pid));
-        free(h);
-    }
-}
-
-static void hear_signal(struct listen *s, const char *channel, const char *text, size_t len)
-{
-    struct listen_payload p;
-    int32_t account;
-    if (!strcmp(channel, "outbox_wake")) {
-        if (listen_payload_wake(text, len, &account) && s->config.on_wake)
-            s->config.on_wake(s->config.arg, account);
-    } else if (listen_payload_leader(text, len, &p)) {
-        if (s->config.on_leader_change)
-            s->config.on_leader_change(s->config.arg, &p.leader);
-        listen_payload_done(&p);
-    }
-}
-
-static void on_notify(void *arg, const char *channel, const char *payload, int from_pid)
-{
-    static const char *const rows[] = {[LISTEN_NEW] = "pending_tx_new",
-                                       [LISTEN_UPDATE] = "pending_tx_update",
-                                       [LISTEN_REMOVED] = "pending_tx_removed"};
-    struct listen *s = arg;
-    size_t len = strlen(payload);
-    if (listen__closing(s))
-        return;
-    for (int kind = LISTEN_NEW; kind <= LISTEN_REMOVED; kind++) {
-        if (strcmp(channel, rows[kind]) != 0)
-            continue;
-        if (cursor_state(s->cursor) == CURSOR_DOWN)
-            return; /* before the scan, which will deliver it */
-        if (list_empty(&s->held) && try_hear(s, from_pid))
-            hear_row(s, (enum listen_kind)kind, payload, len, listen__believes(s, from_pid));
-        else
-            hold(s, (enum listen_kind)kind, payload, len, from_pid);
-        return;
-    }
-    hear_signal(s, channel, payload, len);
-}
-
 /* ---- connection and time ---- */
 
 static void on_up(void *arg)
@@ -360,7 +232,7 @@ static void on_down(void *arg, const struct err *err)
         return;
     s->state = LISTEN_CONNECT_WAIT;
     s->scan_pending = false;
-    drop_buffered(s);
+    listen__drop_buffered(s);
     listen__sources_drop(s);
     listen__step(s, &(struct cursor_event){.type = CURSOR_EV_DOWN});
     tell_state(s, false, err);
@@ -460,7 +332,7 @@ struct listen *listen_new(struct loop *l, const struct listen_config *config)
                               .setup_timeout_ms = SETUP_MS,
                               .on_up = on_up,
                               .on_down = on_down,
-                              .on_notify = on_notify,
+                              .on_notify = listen__notified,
                               .arg = s,
                           });
     return s;
@@ -479,7 +351,7 @@ static void on_closed(void *arg)
     cursor_free(s->cursor);
     listen__accounts_free(s);
     listen__sources_drop(s);
-    drop_buffered(s);
+    listen__drop_buffered(s);
     free(s->account);
     free(s);
     cb(cb_arg);

@@ -96,8 +96,6 @@ void listen__step(struct listen *s, const struct cursor_event *ev);
 /* The session is unusable: report it and retry. */
 void listen__question_failed(struct listen *s, const struct err *err);
 void listen__accounts_read(struct listen *s, int64_t now_us, int64_t kept_us);
-/* A question is answered for which notifications were buffered: hands them to the cursor. */
-void listen__drain_buffered(struct listen *s);
 void listen__arm(struct listen *s); /* sets the timer to the next deadline */
 static inline bool listen__closing(const struct listen *s)
 {
@@ -106,6 +104,14 @@ static inline bool listen__closing(const struct listen *s)
 
 void listen__rescan(struct listen *s);
 void listen__proved(struct listen *s, uint64_t asked_at);
+
+/* ---- listen_notify.c ---- */
+
+/* A notification arrived: the connection's on_notify. */
+void listen__notified(void *arg, const char *channel, const char *payload, int from_pid);
+/* A question is answered for which notifications were buffered: passes them to the cursor. */
+void listen__drain_buffered(struct listen *s);
+void listen__drop_buffered(struct listen *s);
 
 /* ---- listen_query.c ---- */
 
