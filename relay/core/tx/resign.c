@@ -97,6 +97,20 @@ void manager__late_resigns(struct manager *m)
     }
 }
 
+/* Final blocks up to this one hold no bytes of the row, and a successor need not search them. A
+ * block that could not be read may hold former ones, until a nonce behind it is read. */
+static uint64_t held_after(const struct manager *m, const struct row *row)
+{
+    uint64_t searched = manager__searched(m);
+    return searched > row->submitted_block ? searched : row->submitted_block;
+}
+
+static void sign_from(struct manager_effect *fx, uint64_t block)
+{
+    if (!fx->sign.count || block < fx->sign.block)
+        fx->sign.block = block;
+}
+
 static void resign_pump(struct manager *m)
 {
     struct batch *b = &m->writes.batch[MANAGER_FX_RESIGN];
@@ -105,8 +119,8 @@ static void resign_pump(struct manager *m)
         return;
     struct manager_effect *fx = manager__write(m, MANAGER_FX_RESIGN);
     fx->sign.rows = manager__arena_add(m, xcalloc(m->config.batch_max, sizeof(*fx->sign.rows)));
-    fx->sign.block = m->final.processed;
     while (row && fx->sign.count < m->config.batch_max && may_resign(m, row)) {
+        sign_from(fx, held_after(m, row));
         resign_effect(m, row, &fx->sign.rows[fx->sign.count++]);
         signing(m, row, b);
         row = line_first(&m->line, ROW_RESIGN, row->nonce + 1);
@@ -140,8 +154,8 @@ static void fill_pump(struct manager *m)
         return;
     struct manager_effect *fx = manager__write(m, MANAGER_FX_FILL);
     fx->sign.rows = manager__arena_add(m, xcalloc(m->config.batch_max, sizeof(*fx->sign.rows)));
-    fx->sign.block = m->final.processed;
     for (; row && fx->sign.count < m->config.batch_max; row = fillable(m, row->nonce + 1)) {
+        sign_from(fx, held_after(m, row));
         bool stopped = row->reason == REASON_STOP;
         fx->sign.rows[fx->sign.count++] = (struct manager_sign_row){
             .nonce = row->nonce,

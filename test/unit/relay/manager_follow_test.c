@@ -68,6 +68,27 @@ static void r8_used_in_a_block_that_nobody_has(void **state)
     script_free(s);
 }
 
+/* Seed 18198: new bytes at a nonce whose former ones an unread block may hold. A successor has to
+ * search that block too, until a nonce behind it says that it does not hold them. */
+static void resigned_behind_an_unread_block(void **state)
+{
+    (void)state;
+    for (unsigned read = 0; read < 2; read++) {
+        struct script *s = leading_pooled(5, 1);
+        finalized(s, 5, 0, NULL);
+        unread_at(s, ++s->finalized);
+        if (read)
+            finalized(s, 5, 0, NULL);
+        status(s, 5, TX_INVALID, NULL);
+        probe(s, 5, 0);
+        runtime(s, SPEC + 1);
+        best(s);
+        probe(s, 5, 0);
+        assert_int_equal(expect(s, MANAGER_FX_RESIGN)->sign.block, read ? 103 : 101);
+        script_free(s);
+    }
+}
+
 /* An earlier attempt that gets in ends the row just as well, with its own hash. */
 static void earlier_attempt(void **state)
 {
@@ -700,6 +721,7 @@ int main(void)
         cmocka_unit_test(finished),
         cmocka_unit_test(outcome_unknown),
         cmocka_unit_test(r8_used_in_a_block_that_nobody_has),
+        cmocka_unit_test(resigned_behind_an_unread_block),
         cmocka_unit_test(earlier_attempt),
         cmocka_unit_test(ends_while_signing),
         cmocka_unit_test(not_signed),
