@@ -1,6 +1,5 @@
-"""Every command of README.md, run in its order against a real Postgres and devchain."""
+"""Every command of README.md and docs/, in the order of a page, against a real Postgres and devchain."""
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -8,18 +7,16 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from harness import proc  # noqa: E402
-from harness.chain import Devchain, remark  # noqa: E402
+from harness.chain import Chain, Devchain, remark  # noqa: E402
 from harness.postgres import Postgres  # noqa: E402
+from readme.pages import all_pages, to_run  # noqa: E402
 
 NODE_MODULES = os.path.join(proc.ROOT, 'build', 'runtime', 'node_modules')
-
-
-def blocks():
-    """(language, text, the HTML comment right before it) of each fenced block."""
-    with open(os.path.join(proc.ROOT, 'README.md')) as file:
-        text = file.read()
-    return [(m.group(2), m.group(3), (m.group(1) or '').strip())
-            for m in re.finditer(r'(?:<!-- (.*?) -->\n)?```(\w*)\n(.*?)```', text, re.S)]
+# These go on from the README's relay, one after the other.
+CONTINUED = ['README.md', 'docs/applications.md', 'docs/keys.md', 'docs/install.md', 'docs/postgres.md', 'docs/faq.md',
+             'docs/upgrade.md', 'docs/drill.md', 'docs/backup.md']
+# These bring a relay and a chain of their own.
+ALONE = ['docs/tutorial.md']
 
 
 def stat_of(pid):
@@ -39,25 +36,36 @@ def session_of(leader):
     return [int(pid) for pid in os.listdir('/proc') if pid.isdigit() and stat_of(pid)[3:4] == [str(leader)]]
 
 
-class Readme(unittest.TestCase):
+class Pages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Postgres(os.path.join(proc.make_dir('txreadme-'), 'pg'), durable=False)
+
     def setUp(self):
         self.dir = proc.make_dir('txreadme-')
-        self.pg = Postgres(os.path.join(self.dir, 'pg'), durable=False)
-        self.chain = Devchain(self.dir, '--block-ms', '250', '--finality-lag', '1')
-        host = dict(p.split('=', 1) for p in self.pg.dsn.split())
-        self.env = {
-            **os.environ,
-            'PATH': os.path.dirname(proc.TXRELAY) + ':' + os.environ['PATH'],
-            'DB': self.pg.dsn, 'NODE': self.chain.ws,
-            'DB_NODE': f"postgresql://postgres@/{host['dbname']}?host={host['host']}",
-        }
         self.left = {}  # what blocks left running in the background: {pid: when it began}
         proc.on_exit(self.end_left)
+        self.addCleanup(self.end_left)
+        self.pg = self.server.sibling('app')  # the name that the pages use
+        self.env = {
+            **os.environ,
+            'PATH': os.pathsep.join([os.path.dirname(proc.TXRELAY), os.path.dirname(proc.DEVCHAIN), os.environ['PATH']]),
+            # As the pages print it, but for the folder of the socket.
+            'DB': f'postgresql:///app?host={self.server.dir}', 'PGUSER': 'postgres',
+            'NODE': 'ws://127.0.0.1:9944',
+        }
+
+    def tearDown(self):
+        self.end_left()
+        with self.server.admin() as db, db.cursor() as cur:
+            cur.execute('DROP DATABASE app WITH (FORCE)')
 
     def end_left(self):
         for pid, began in self.left.items():
             if began_at(pid) == began:
                 os.kill(pid, signal.SIGTERM)
+        proc.wait_for('what the pages left to end', lambda: not any(began and began_at(pid) == began and stat_of(pid)[0] != 'Z'
+                                                                    for pid, began in self.left.items()))
 
     def run_block(self, language, text):
         def run(args, **kw):
@@ -69,10 +77,11 @@ class Readme(unittest.TestCase):
             return subprocess.CompletedProcess(args, child.returncode, said)
 
         if language == 'sh':
-            # The relay of the page goes on in the background: its output must not hold ours open.
-            return run(['bash', '-euo', 'pipefail', '-c', text.replace('2>relay-1.log &', '>/dev/null 2>relay-1.log &')])
+            # A reader has one shell for a page: what one block sets, the next one has.
+            kept = '[ ! -f .page ] || . ./.page; set -a; trap "export -p >.page" EXIT\n'
+            return run(['bash', '-euo', 'pipefail', '-c', kept + text])
         if language == 'sql':
-            return run(['psql', '-X', '-v', 'ON_ERROR_STOP=1', self.pg.dsn, '-f', '-'], input=text)
+            return run(['psql', '-X', '-v', 'ON_ERROR_STOP=1', self.env['DB'], '-f', '-'], input=text)
         if language == 'python':
             return run(['/usr/bin/python3', '-c', text])
         if language == 'js':
@@ -87,35 +96,58 @@ class Readme(unittest.TestCase):
             flags = subprocess.check_output(['pkg-config', '--cflags', '--libs', 'libpq'], text=True).split()
             built = run(['gcc', '-Wall', '-Werror', 'enqueue.c', '-o', 'enqueue', *flags])
             return built if built.returncode else run(['./enqueue'])
-        self.fail(f'README has a block of language {language!r} that this test cannot run')
+        self.fail(f'this test cannot run a block of language {language!r}')
 
-    def test_every_command(self):
-        ran = 0
-        for language, text, comment in blocks():
-            if not language or comment in ('run by CI itself', 'set by the test'):
-                continue
-            with self.subTest(block=text.splitlines()[0]):
-                done = self.run_block(language, text)
-                self.assertEqual(done.returncode, 0, f'{text}\n---\n{done.stdout}')
-                ran += 1
-        self.assertGreaterEqual(ran, 7)
-        proc.wait_for('the eight transactions to end',
-                      lambda: self.pg.value('SELECT count(*) FROM txrelay.finished_transactions') == 8)
-        calls = {x.call for _, _, _, x in self.chain.walk()}
-        for content in ('hello', 'from node', 'from python', 'from C', 'shell', 'named', 'at once', 'signed elsewhere',
-                        'solo'):
+    def run_page(self, page):
+        """What its blocks print."""
+        said = ''
+        found = to_run(page)
+        self.assertGreater(len(found), 0, page)
+        for language, text in found:
+            done = self.run_block(language, text)
+            self.assertEqual(done.returncode, 0, f'{page}:\n{text}\n---\n{done.stdout}{self.logs()}')
+            said += done.stdout
+        return said
+
+    def logs(self):
+        text = ''
+        for name in sorted(os.listdir(self.dir)):
+            if name.endswith('.log'):
+                with open(os.path.join(self.dir, name), errors='replace') as file:
+                    text += f'--- {name}\n{file.read()[-3000:]}'
+        return text
+
+    def outcomes(self):
+        return [r[0] for r in self.pg.query('SELECT outcome FROM txrelay.finished_transactions WHERE id IS NOT NULL ORDER BY id')]
+
+    def calls(self, chain):
+        return {x.call for _, _, _, x in chain.walk()}
+
+    def test_pages_that_go_on_from_the_readme(self):
+        chain = Devchain(self.dir, '--block-ms', '250', '--finality-lag', '1')
+        self.addCleanup(chain.process.kill)
+        self.env['NODE'] = chain.ws
+        said = {page: self.run_page(page) for page in CONTINUED}
+        proc.wait_for('the ten transactions to end', lambda: len(self.outcomes()) == 10)
+        self.assertEqual(set(self.outcomes()), {'ok'})
+        calls = self.calls(chain)
+        for content in ('hello', 'from node', 'from python', 'from C', 'shell', 'named', 'at once', 'signed elsewhere', 'solo',
+                        'drill1', 'drill2'):
             self.assertIn(remark(content), calls, content)
-        outcomes = {r[0] for r in self.pg.query('SELECT outcome FROM txrelay.finished_transactions')}
-        self.assertEqual(outcomes, {'ok'})
+        self.assertIn('nothing is wrong', said['docs/drill.md'])
 
-    def test_every_config_key_is_documented(self):
-        with open(os.path.join(proc.ROOT, 'main', 'config.c')) as file:
-            keys = set(re.findall(r'(?:STR_\w+|UINT_OPT|BOOL_OPT|CYAML_FIELD_\w+)\(\s*"(\w+)"', file.read()))
-        with open(os.path.join(proc.ROOT, 'docs', 'config.md')) as file:
-            text = file.read()
-        self.assertGreater(len(keys), 15)
-        for key in keys - {'accounts'}:
-            self.assertRegex(text, rf'`[\w.\[\]]*\b{key}`', key)
+    def test_pages_alone(self):
+        for page in ALONE:
+            said = self.run_page(page)
+            self.assertEqual(self.outcomes(), ['ok', 'dispatch_error', 'ok'])
+            self.assertIn('exit code 4', said)
+            self.assertIn('Balances.InsufficientBalance', said)
+            self.assertRegex(said, r'alice +txrelay-relay-2\S* +2 ')
+            self.assertIn('nothing is wrong', said)
+            self.assertNotIn(remark('never'), self.calls(Chain(self.env['NODE'])))
+
+    def test_every_page_with_commands_is_run(self):
+        self.assertEqual({page for page in all_pages() if to_run(page)}, {*CONTINUED, *ALONE})
 
 
 if __name__ == '__main__':
