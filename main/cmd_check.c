@@ -6,8 +6,7 @@
 #include "base/check.h"
 #include "base/hex.h"
 #include "base/host.h"
-#include "chain/codec/extrinsic.h"
-#include "chain/node/node.h"
+#include "check.h"
 #include "cli.h"
 #include "command.h"
 #include "schema/schema.h"
@@ -15,17 +14,17 @@
 #include "store/schema_check.h"
 #include "warnings.h"
 
-enum { NODE_TIMEOUT_MS = 10000, CLOCK_BACK_S = 5 };
+enum { CLOCK_BACK_S = 5 };
 
 static int bad; /* findings that stop a relay */
 
-static void good(const char *what, const char *text)
+void check_good(const char *what, const char *text)
 {
     printf("  ok    %-12s %s\n", what, text);
 }
 
 /* The text may quote a node, a server or the file. */
-static void line(const char *mark, const char *what, const char *text)
+void check_line(const char *mark, const char *what, const char *text)
 {
     struct buf plain = {0};
     buf_put_plain(&plain, text, strlen(text));
@@ -33,16 +32,16 @@ static void line(const char *mark, const char *what, const char *text)
     buf_done(&plain);
 }
 
-static void caution(void *arg, const char *what, const char *text)
+void check_caution(void *arg, const char *what, const char *text)
 {
     (void)arg;
-    line("warn", what, text);
+    check_line("warn", what, text);
 }
 
-static void wrong(const char *what, const char *text)
+void check_wrong(const char *what, const char *text)
 {
     bad++;
-    line("BAD", what, text);
+    check_line("BAD", what, text);
 }
 
 /* ---- values ---- */
@@ -124,19 +123,20 @@ static void on_rights(void *arg, const struct conn_result *r)
     (void)arg;
     snprintf(text, sizeof(text), "connected as %s, server %s", conn_result_get(r, 0, 0, &len),
              conn_result_get(r, 0, 1, &len));
-    good("database", text);
+    check_good("database", text);
     if (truth(r, 2))
-        wrong("database", "this server is a standby: give the primary, or several hosts");
+        check_wrong("database", "this server is a standby: give the primary, or several hosts");
     if (conn_result_is_null(r, 0, 3))
-        wrong("schema", truth(r, 4)
-                            ? "this server lacks the role txrelay_relay (the schema was restored "
-                              "from a dump?): run txrelay migrate as the schema's owner, then "
-                              "GRANT the roles to the logins again"
-                            : "the txrelay schema is not installed: run txrelay migrate");
+        check_wrong("schema",
+                    truth(r, 4)
+                        ? "this server lacks the role txrelay_relay (the schema was restored "
+                          "from a dump?): run txrelay migrate as the schema's owner, then "
+                          "GRANT the roles to the logins again"
+                        : "the txrelay schema is not installed: run txrelay migrate");
     else if (truth(r, 3))
-        good("rights", "the login may lead (role txrelay_relay)");
+        check_good("rights", "the login may lead (role txrelay_relay)");
     else
-        wrong("rights", "the login may not lead: GRANT txrelay_relay TO it");
+        check_wrong("rights", "the login may not lead: GRANT txrelay_relay TO it");
 }
 
 static void on_schema(void *arg, const struct conn_result *r)
@@ -152,19 +152,20 @@ static void on_schema(void *arg, const struct conn_result *r)
              schema_installed(&found),
              found.text[SCHEMA_COL_FUNCTIONS] ? found.text[SCHEMA_COL_FUNCTIONS] : "none");
     if (schema_check(schema_set(), &found, &err) == SCHEMA_FITS)
-        good("schema", text);
+        check_good("schema", text);
     else
-        wrong("schema", err.text);
+        check_wrong("schema", err.text);
 }
 
 static void on_asked(void *arg, const struct conn_result *r)
 {
     (void)arg;
     if (!truth(r, 0))
-        caution(NULL, "timeline",
-                "the server keeps pg_walfile_name and pg_current_wal_lsn for itself: each of its "
-                "restarts counts as a failover that may have lost commits "
-                "(leadership.lost_commits)");
+        check_caution(
+            NULL, "timeline",
+            "the server keeps pg_walfile_name and pg_current_wal_lsn for itself: each of its "
+            "restarts counts as a failover that may have lost commits "
+            "(leadership.lost_commits)");
     char text[200];
     long long behind = strtoll(conn_result_get(r, 0, 1, NULL), NULL, 10);
     long long back_s = strtoll(conn_result_get(r, 0, 2, NULL), NULL, 10);
@@ -173,14 +174,14 @@ static void on_asked(void *arg, const struct conn_result *r)
                  "the sequence is %lld behind the records, as after a copy of the tables: run "
                  "txrelay migrate before anybody enqueues",
                  behind);
-        wrong("ids", text);
+        check_wrong("ids", text);
     }
     if (back_s >= CLOCK_BACK_S) {
         snprintf(text, sizeof(text),
                  "the server's clock is %lld s behind the times in the database; leases and "
                  "positions go on from those",
                  back_s);
-        caution(NULL, "clock", text);
+        check_caution(NULL, "clock", text);
     }
 }
 
@@ -194,14 +195,14 @@ static void on_work(void *arg, const struct conn_result *r)
                  "commits of applications would fail. Run: ALTER ROLE (the relay's) SET "
                  "default_transaction_isolation = 'read committed'",
                  conn_result_get(r, 0, 1, NULL));
-        wrong("work_url", text);
+        check_wrong("work_url", text);
     }
     if (truth(r, 2)) {
         snprintf(text, sizeof(text),
                  "statement_timeout is %s there, and behind a pooler the relay cannot change that: "
                  "ALTER ROLE (the relay's) SET statement_timeout = 0",
                  conn_result_get(r, 0, 3, NULL));
-        caution(NULL, "work_url", text);
+        check_caution(NULL, "work_url", text);
     }
 }
 
@@ -209,205 +210,25 @@ static void check_database(const struct config_file *f)
 {
     struct err err = {0};
     if (!f->database.url) {
-        good("database", "none is configured: the relay will be standalone");
+        check_good("database", "none is configured: the relay will be standalone");
         return;
     }
     if (cli_query(f->database.url, cli_sql("check_rights.sql"), 0, NULL, on_rights, NULL, &err)) {
-        wrong("database", err.text);
+        check_wrong("database", err.text);
         return;
     }
     if (bad)
         return;
     if (cli_query(f->database.url, schema_check_sql(), 0, NULL, on_schema, NULL, &err)) {
         schema_check_failed(&err);
-        wrong(err.code == ERR_DB_DENIED ? "rights" : "schema", err.text);
+        check_wrong(err.code == ERR_DB_DENIED ? "rights" : "schema", err.text);
     } else if (!bad && cli_query(f->database.url, cli_sql("check_asks.sql"), 0, NULL, on_asked,
                                  NULL, &err)) {
-        wrong("database", err.text);
+        check_wrong("database", err.text);
     }
     if (f->database.work_url &&
         cli_query(f->database.work_url, cli_sql("check_work.sql"), 0, NULL, on_work, NULL, &err))
-        wrong("work_url", err.text);
-}
-
-/* ---- chain: each endpoint by itself ---- */
-
-enum { KEPT_BLOCKS = 200 }; /* what a relay may need after an outage of as many blocks */
-
-struct probe {
-    struct loop *loop;
-    struct node *node;
-    struct loop_timer *timer;
-    struct node_ask ask;
-    struct buf hashes;
-    uint64_t height; /* of the old block */
-    bool done, ready;
-    uint8_t genesis[32];
-    struct err why;
-    const struct service_config *config;
-};
-
-/* Does the chain take what the relay signs for each account? */
-static void check_signing(const struct service_config *c, const struct metadata *md)
-{
-    for (size_t i = 0; i < c->account_count; i++) {
-        const struct service_account *a = &c->accounts[i];
-        size_t len;
-        struct extrinsic_signer signer = {a->scheme,
-                                          a->key ? keypair_account_id(a->key, &len) : a->id};
-        struct err err = {0};
-        char text[400];
-        if (!extrinsic_check_signer(md, &signer, &err))
-            continue;
-        snprintf(text, sizeof(text), "%s: %s", a->alias, err.text);
-        wrong("key", text);
-    }
-}
-
-static void node_closed(void *arg)
-{
-    (void)arg;
-}
-
-static void end_probe(struct probe *p)
-{
-    if (p->done)
-        return;
-    p->done = true;
-    p->timer = loop_timer_close(p->timer);
-    node_close(p->node, node_closed, p);
-}
-
-/* The oldest block that was asked for. */
-static void on_finalized(void *arg, const struct node_block *block)
-{
-    struct probe *p = arg;
-    char text[200];
-    if (p->done)
-        return;
-    bool state = block->nonce_count && block->nonces[0] != UINT64_MAX;
-    snprintf(text, sizeof(text), "block %llu, %llu blocks ago: its body is %s, its state is %s",
-             (unsigned long long)block->head.number,
-             (unsigned long long)(node_info(p->node)->finalized_number - block->head.number),
-             block->unread ? "gone" : "there", state ? "there" : "gone");
-    line(block->unread || !state ? "warn" : "ok", "keeps", text);
-    end_probe(p);
-}
-
-static void on_pool(struct node_ask *ask)
-{
-    struct probe *p = CONTAINER_OF(ask, struct probe, ask);
-    static const uint8_t nobody[32] = {1};
-    if (p->done)
-        return;
-    if (ask->err.code)
-        line("warn", "pool", ask->err.text);
-    else
-        good("pool", "it tells its pool");
-    node_watch_account(p->node, nobody, sizeof(nobody));
-    node_follow(p->node, p->height);
-}
-
-static void on_ready(void *arg, const struct node_info *info)
-{
-    struct probe *p = arg;
-    char text[300];
-    struct err err = {0};
-    if (p->ready)
-        return;
-    p->ready = true;
-    memcpy(p->genesis, info->genesis, sizeof(p->genesis));
-    snprintf(text, sizeof(text), "%s/%u, best %llu, finalized %llu, genesis %s", info->spec_name,
-             info->spec_version, (unsigned long long)info->best_number,
-             (unsigned long long)info->finalized_number, hex_log(info->genesis, 32));
-    good("chain", text);
-    if (extrinsic_supported(info->metadata, &err)) {
-        wrong("chain", err.text);
-    } else {
-        struct buf more = {0};
-        buf_printf(&more, "every signed extension of this chain is supported");
-        size_t len = more.len;
-        buf_put(&more, "; ", 2);
-        extrinsic_extensions_text(info->metadata, &more);
-        if (more.len == len + 2)
-            more.len = len;
-        line("ok", "extensions", buf_str(&more));
-        buf_done(&more);
-        check_signing(p->config, info->metadata);
-    }
-    uint64_t last = info->finalized_number;
-    p->height = last > KEPT_BLOCKS ? last - KEPT_BLOCKS : 1;
-    if (last == 0)
-        end_probe(p);
-    else
-        node_ask_pending(p->node, &p->ask, &p->hashes, NULL, on_pool);
-}
-
-static void on_down(void *arg, const struct err *err)
-{
-    struct probe *p = arg;
-    if (!p->done)
-        p->why = *err;
-    end_probe(p);
-}
-
-static void on_late(void *arg)
-{
-    struct probe *p = arg;
-    err_set(&p->why, ERR_TIMEOUT, "no answer within 10 s");
-    end_probe(p);
-}
-
-/* True: a relay can use it. */
-static bool check_endpoint(const struct service_config *c, const char *const *url, uint8_t *genesis,
-                           bool *genesis_known)
-{
-    struct probe p = {.loop = loop_new(), .config = c};
-    struct node_config config = {.urls = url,
-                                 .url_count = 1,
-                                 .ca_file = c->ca_file,
-                                 .insecure = c->chain_insecure,
-                                 .genesis = *genesis_known ? genesis : NULL,
-                                 .verify_blocks = c->verify_blocks,
-                                 .allow_chopsticks = c->allow_chopsticks,
-                                 .extensions = c->extensions,
-                                 .extension_count = c->extension_count,
-                                 .on_ready = on_ready,
-                                 .on_down = on_down,
-                                 .on_finalized = on_finalized,
-                                 .arg = &p};
-    p.node = node_new(p.loop, &config, &p.why);
-    if (p.node) {
-        line("", "endpoint", node_endpoint(p.node));
-        p.timer = loop_timer_new(p.loop, on_late, &p);
-        loop_timer_at(p.timer, loop_now_ms(p.loop) + NODE_TIMEOUT_MS);
-        node_open(p.node);
-        loop_run(p.loop);
-    }
-    if (p.why.code)
-        line(p.ready ? "warn" : "down", "chain", p.why.text);
-    if (p.ready && !*genesis_known) {
-        memcpy(genesis, p.genesis, sizeof(p.genesis));
-        *genesis_known = true;
-    }
-    buf_done(&p.hashes);
-    loop_free(p.loop);
-    return p.ready;
-}
-
-static void check_chain(const struct service_config *c)
-{
-    uint8_t genesis[32];
-    bool known = c->has_genesis;
-    size_t usable = 0;
-    if (known)
-        memcpy(genesis, c->genesis, sizeof(genesis));
-    for (size_t i = 0; i < c->endpoint_count; i++)
-        usable += check_endpoint(c, &c->endpoints[i], genesis, &known);
-    if (!usable)
-        wrong("chain", "no endpoint is usable");
-    else if (usable < c->endpoint_count)
-        caution(NULL, "chain", "not every endpoint is usable: a relay passes over the others");
+        check_wrong("work_url", err.text);
 }
 
 static void check_keys(const struct service_config *c)
@@ -420,7 +241,7 @@ static void check_keys(const struct service_config *c)
         snprintf(text, sizeof(text), "%s: %s%s, account id %s", a->alias,
                  key_scheme_name(a->scheme),
                  a->key ? " key" : ", no key (presigned transactions only)", hex_log(id, len));
-        good("key", text);
+        check_good("key", text);
     }
 }
 
@@ -441,10 +262,10 @@ static int run_check(int argc, char **argv)
     printf("connections\n");
     check_database(config.file);
     if (cli_service_config(&config, &service, &err)) {
-        wrong("config", err.text);
+        check_wrong("config", err.text);
     } else {
         check_keys(&service);
-        warnings_each(config.file, &service, caution, NULL);
+        warnings_each(config.file, &service, check_caution, NULL);
         check_chain(&service);
         cli_service_config_done(&service);
     }

@@ -268,7 +268,7 @@ class EndpointsTest(CaseTest):
         wrong = self.liar(world, of_another_chain)
         relay = world.relay('checked', endpoints=[world.chain.ws, poor.url, lost.url, wrong.url], start=False)
         done = cli('check', '--config', relay.config)
-        for text in (f'endpoint +{world.chain.ws}', 'it tells its pool', f'author_pendingExtrinsics.*not this method',
+        for text in (f'endpoint +{world.chain.ws}', 'it lists its pool', f'author_pendingExtrinsics.*not this method',
                      'its body is there, its state is there', 'its body is gone, its state is gone', 'another chain',
                      'not every endpoint is usable'):
             self.assertRegex(done.stdout, text)

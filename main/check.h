@@ -1,0 +1,16 @@
+/* What `txrelay check` prints (cmd_check.c), and its parts. */
+#ifndef MAIN_CHECK_H
+#define MAIN_CHECK_H
+
+#include "relay/service.h"
+
+/* One line. The text may quote a node, a server or the file. */
+void check_line(const char *mark, const char *what, const char *text);
+void check_good(const char *what, const char *text);
+void check_caution(void *arg, const char *what, const char *text);
+void check_wrong(const char *what, const char *text); /* a relay cannot run with it */
+
+/* check_chain.c: connects to each endpoint in turn. */
+void check_chain(const struct service_config *c);
+
+#endif
