@@ -4,7 +4,9 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +15,15 @@
 enum { LINE_MAX_BYTES = 2048 };
 
 static enum log_level threshold = LOG_LEVEL_INFO;
+static enum log_format format = LOG_FORMAT_LOGFMT;
+
+static const struct {
+    const char *name;
+    enum log_level level;
+} level_names[] = {{"error", LOG_LEVEL_ERROR},
+                   {"warn", LOG_LEVEL_WARN},
+                   {"info", LOG_LEVEL_INFO},
+                   {"debug", LOG_LEVEL_DEBUG}};
 
 void log_set_level(enum log_level level)
 {
@@ -21,39 +32,100 @@ void log_set_level(enum log_level level)
 
 bool log_parse_level(const char *text, enum log_level *ret_level)
 {
-    static const struct {
-        const char *name;
-        enum log_level level;
-    } names[] = {{"error", LOG_LEVEL_ERROR},
-                 {"warn", LOG_LEVEL_WARN},
-                 {"info", LOG_LEVEL_INFO},
-                 {"debug", LOG_LEVEL_DEBUG}};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (!strcmp(text, names[i].name)) {
-            *ret_level = names[i].level;
+    for (size_t i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++) {
+        if (!strcmp(text, level_names[i].name)) {
+            *ret_level = level_names[i].level;
             return true;
         }
     }
     return false;
 }
 
-/* ---- one line ---- */
-
-/* Escapes quotes in a value, so that a peer's text cannot add fields. */
-static void put_value(struct buf *line, const char *text, size_t len, bool quoted)
+void log_set_format(enum log_format f)
 {
-    for (size_t i = 0; i < len;) {
-        size_t n = quoted ? 0 : len - i;
-        while (i + n < len && text[i + n] != '"' && text[i + n] != '\\')
-            n++;
-        buf_put_plain(line, text + i, n);
-        i += n;
-        if (i < len) {
-            buf_put_u8(line, '\\');
-            buf_put_u8(line, (uint8_t)text[i++]);
-        }
-    }
+    format = f;
 }
+
+bool log_parse_format(const char *text, enum log_format *ret_format)
+{
+    bool json = !strcmp(text, "json");
+    if (json || !strcmp(text, "logfmt"))
+        *ret_format = json ? LOG_FORMAT_JSON : LOG_FORMAT_LOGFMT;
+    return json || !strcmp(text, "logfmt");
+}
+
+/* ---- fields ---- */
+
+/* A field is cut where the line would become longer than LINE_MAX_BYTES, so that every line can be
+ * parsed; what the value's escapes and the line's end need is kept free. */
+static size_t room_for(const struct buf *line)
+{
+    enum { KEPT = 64 };
+    return line->len + KEPT < LINE_MAX_BYTES ? LINE_MAX_BYTES - KEPT - line->len : 0;
+}
+
+static bool is_bare(const struct buf *value)
+{
+    for (size_t i = 0; i < value->len; i++)
+        if (value->data[i] <= ' ' || strchr("\"=\\", value->data[i]))
+            return false;
+    return value->len > 0;
+}
+
+/* The length of a character of UTF-8; 0: it is none. Overlong forms do not matter here. */
+static size_t utf8_len(const uint8_t *at, size_t left)
+{
+    size_t n = at[0] < 0x80                     ? 1
+               : at[0] >= 0xc2 && at[0] < 0xe0  ? 2
+               : at[0] >= 0xe0 && at[0] < 0xf0  ? 3
+               : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4
+                                                : 0;
+    for (size_t i = 1; i < n; i++)
+        if (i >= left || (at[i] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
+static void put_quoted(struct buf *line, const struct buf *value)
+{
+    size_t left = room_for(line);
+    buf_put_u8(line, '"');
+    for (size_t i = 0; i < value->len;) {
+        size_t n = utf8_len(value->data + i, value->len - i);
+        bool escape = value->data[i] == '"' || value->data[i] == '\\';
+        if (n + escape > left) {
+            buf_puts(line, "...");
+            break;
+        }
+        if (escape)
+            buf_put_u8(line, '\\');
+        if (n)
+            buf_put(line, value->data + i, n);
+        else
+            buf_put_u8(line, '?');
+        left -= n + escape;
+        i += n ? n : 1;
+    }
+    buf_put_u8(line, '"');
+}
+
+static void put_field(struct buf *line, const char *key, size_t key_len, const struct buf *value,
+                      bool quoted, bool number)
+{
+    if (key_len > room_for(line))
+        return;
+    if (format == LOG_FORMAT_JSON)
+        buf_printf(line, ",\"%.*s\":", (int)key_len, key);
+    else
+        buf_printf(line, " %.*s=", (int)key_len, key);
+    if (number ||
+        (format == LOG_FORMAT_LOGFMT && !quoted && is_bare(value) && value->len < room_for(line)))
+        buf_put(line, value->data, value->len);
+    else
+        put_quoted(line, value);
+}
+
+/* ---- the values of a format ---- */
 
 /* One conversion of a format, for example "%.3f"; returns its end. */
 static const char *spec_end(const char *at)
@@ -66,30 +138,30 @@ static const char *spec_end(const char *at)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 /* Numbers are printed by the conversion itself. The compiler has checked the argument. */
-static bool put_number(struct buf *line, const char *spec, va_list *ap)
+static bool put_number(struct buf *value, const char *spec, va_list *ap)
 {
     const char *length = spec + 1 + strspn(spec + 1, "-+ #0123456789.");
     char last = spec[strlen(spec) - 1];
     if (!strchr("diuxXcfgp%", last) || strchr(spec, '*'))
         return false;
     if (last == '%')
-        buf_put_u8(line, '%');
+        buf_put_u8(value, '%');
     else if (last == 'f' || last == 'g')
-        buf_printf(line, spec, va_arg(*ap, double));
+        buf_printf(value, spec, va_arg(*ap, double));
     else if (last == 'p')
-        buf_printf(line, spec, va_arg(*ap, void *));
+        buf_printf(value, spec, va_arg(*ap, void *));
     else if (!strncmp(length, "ll", 2))
-        buf_printf(line, spec, va_arg(*ap, long long));
+        buf_printf(value, spec, va_arg(*ap, long long));
     else if (*length == 'l' || *length == 'z' || *length == 'j' || *length == 't')
-        buf_printf(line, spec, va_arg(*ap, long));
+        buf_printf(value, spec, va_arg(*ap, long));
     else
-        buf_printf(line, spec, va_arg(*ap, int));
+        buf_printf(value, spec, va_arg(*ap, int));
     return true;
 }
 #pragma GCC diagnostic pop
 
-/* Texts: %s and %.*s, with escaped characters. */
-static bool put_text(struct buf *line, const char *spec, bool quoted, va_list *ap)
+/* Texts: %s and %.*s, without control characters. */
+static bool put_text(struct buf *value, const char *spec, va_list *ap)
 {
     if (strcmp(spec, "%s") != 0 && strcmp(spec, "%.*s") != 0)
         return false;
@@ -99,30 +171,75 @@ static bool put_text(struct buf *line, const char *spec, bool quoted, va_list *a
         most = n < 0 ? 0 : (size_t)n;
     }
     const char *text = va_arg(*ap, const char *);
-    put_value(line, text ? text : "(null)", text ? strnlen(text, most) : 6, quoted);
+    buf_put_plain(value, text ? text : "(null)", text ? strnlen(text, most) : 6);
     return true;
 }
 
-/* After an unknown conversion (the test lists the known ones) the rest of the format is printed as
- * it is: an unreadable line is no reason to end a relay. */
-static void put_message(struct buf *line, const char *fmt, va_list *ap)
+/* One value of the format, up to its end; false: an unknown conversion (the test lists the known
+ * ones), behind which no argument can be read. *ret_number: it is one decimal number. */
+static bool put_value(struct buf *value, const char **fmt, bool quoted, bool *ret_number,
+                      va_list *ap)
+{
+    const char *at = *fmt, *start = at;
+    *ret_number = false;
+    while (*at && *at != (quoted ? '"' : ' ')) {
+        char spec[16] = "";
+        const char *end = *at == '%' ? spec_end(at) : at + 1;
+        if (*at != '%') {
+            buf_put_u8(value, (uint8_t)*at);
+        } else {
+            if ((size_t)(end - at) >= sizeof(spec))
+                return false;
+            memcpy(spec, at, (size_t)(end - at));
+            char last = end[-1];
+            if (!(last == 's' ? put_text(value, spec, ap) : put_number(value, spec, ap)))
+                return false;
+            *ret_number = at == start && !quoted && strchr("diuf", last) &&
+                          (!*end || *end == ' ') && !strpbrk(spec, "0#+ ");
+        }
+        at = end;
+    }
+    *fmt = at + (quoted && *at == '"');
+    return true;
+}
+
+/* A format is key=value pairs with blanks between them; a value may stand in quotes. */
+static void put_fields(struct buf *line, const char *fmt, va_list *ap)
 {
     bool known = true;
-    while (*fmt && known) {
-        size_t n = strcspn(fmt, "%");
-        buf_put(line, fmt, n);
-        fmt += n;
-        const char *end = *fmt ? spec_end(fmt) : fmt;
-        char spec[16] = "";
-        if (end == fmt || (size_t)(end - fmt) >= sizeof(spec))
-            break;
-        memcpy(spec, fmt, (size_t)(end - fmt));
-        bool quoted = line->len && line->data[line->len - 1] == '"';
-        known = end[-1] == 's' ? put_text(line, spec, quoted, ap) : put_number(line, spec, ap);
-        if (known)
-            fmt = end;
+    while (known && *fmt) {
+        struct buf value = {0};
+        bool number;
+        size_t len = strcspn(fmt, "= ");
+        const char *key = fmt;
+        fmt += len + (fmt[len] == '=');
+        bool quoted = *fmt == '"';
+        fmt += quoted;
+        known = put_value(&value, &fmt, quoted, &number, ap);
+        put_field(line, key, len, &value, quoted, number);
+        buf_done(&value);
+        fmt += strspn(fmt, " ");
     }
-    buf_puts(line, fmt);
+}
+
+/* ---- one line ---- */
+
+static const char *level_name(enum log_level level)
+{
+    for (size_t i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++)
+        if (level_names[i].level == level)
+            return level_names[i].name;
+    return "none";
+}
+
+/* Does journald read our standard error? It says so with the device and inode of its socket. */
+static bool to_journal(void)
+{
+    const char *named = getenv("JOURNAL_STREAM");
+    unsigned long long device, inode;
+    struct stat st;
+    return named && sscanf(named, "%llu:%llu", &device, &inode) == 2 &&
+           fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
 /* One write per line, so that lines of several processes in one file do not mix. */
@@ -137,13 +254,19 @@ void log_line(enum log_level level, const char *event, const char *fmt, ...)
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &tm);
     strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
-    buf_printf(&line, "<%d>%s.%03ldZ %s ", (int)level, stamp, now.tv_nsec / 1000000, event);
+    if (to_journal())
+        buf_printf(&line, "<%d>", (int)level);
+    buf_printf(&line,
+               format == LOG_FORMAT_JSON
+                   ? "{\"time\":\"%s.%03ldZ\",\"level\":\"%s\",\"event\":\"%s\""
+                   : "time=%s.%03ldZ level=%s event=%s",
+               stamp, now.tv_nsec / 1000000, level_name(level), event);
     va_list ap;
     va_start(ap, fmt);
-    put_message(&line, fmt, &ap);
+    put_fields(&line, fmt, &ap);
     va_end(ap);
-    if (line.len > LINE_MAX_BYTES - 1)
-        line.len = LINE_MAX_BYTES - 1;
+    if (format == LOG_FORMAT_JSON)
+        buf_put_u8(&line, '}');
     buf_put_u8(&line, '\n');
     ssize_t written = write(STDERR_FILENO, line.data, line.len);
     (void)written; /* there is nowhere to report it */

@@ -74,6 +74,7 @@ static void explain(const struct config *c)
     printf("configuration (%s)\n", c->path ? c->path : "no file");
     value("name", f->name ? f->name : "(host name)", c->from_name);
     value("log_level", f->log_level ? f->log_level : "info", c->from_log_level);
+    value("log_format", f->log_format ? f->log_format : "logfmt", f->log_format ? "" : "default");
     value("control", f->control, f->control ? "" : "no control endpoint");
     value("metrics", f->metrics, f->metrics ? "" : "no metrics endpoint");
     if (f->database.url)

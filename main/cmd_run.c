@@ -98,15 +98,15 @@ static void on_timer(void *arg)
 static void on_change(void *arg, const char *key)
 {
     (void)arg;
-    if (strcmp(key, "log_level") != 0)
+    if (strcmp(key, "log_level") != 0 && strcmp(key, "log_format") != 0)
         log_warn("config.restart_needed",
                  "key=%s text=\"the value differs from the one in use, which stays until the "
                  "relay is restarted\"",
                  key);
 }
 
-/* The log level changes at once; every other value belongs to something that lives as long as the
- * relay, so a reload names it and keeps every lead. */
+/* What the log looks like changes at once. Every other value belongs to something that lives as
+ * long as the relay, so a reload names it and keeps every lead. */
 static void reload(struct running *r)
 {
     struct config next;

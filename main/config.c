@@ -103,6 +103,7 @@ static const cyaml_schema_field_t retention_fields[] = {
 static const cyaml_schema_field_t file_fields[] = {
     STR_OPT("name", struct config_file, name),
     STR_OPT("log_level", struct config_file, log_level),
+    STR_OPT("log_format", struct config_file, log_format),
     STR_OPT("control", struct config_file, control),
     STR_OPT("metrics", struct config_file, metrics),
     SECTION("database", database, database_fields),
@@ -317,7 +318,12 @@ static int merge(struct config *c, const struct config_flags *flags, struct err 
     c->from_log_level = override(&f->log_level, "TXRELAY_LOG_LEVEL", flags->log_level);
     override(&f->control, "TXRELAY_CONTROL", flags->control);
     override(&f->metrics, "TXRELAY_METRICS", NULL);
+    override(&f->log_format, "TXRELAY_LOG_FORMAT", NULL);
     enum log_level level;
+    enum log_format format;
+    if (f->log_format && !log_parse_format(f->log_format, &format))
+        return err_set(err, ERR_CONFIG, "log_format '%s' is not one of: logfmt, json",
+                       f->log_format);
     if (f->log_level && !log_parse_level(f->log_level, &level))
         return err_set(err, ERR_CONFIG,
                        "log_level '%s' is not one of: error, warn, info, debug (from %s)",
@@ -365,9 +371,13 @@ static int check_url(const char *key, const char *url, struct err *err)
     return err_set(err, ERR_CONFIG, "%s: %s", key, why.text);
 }
 
-static void use_log_level(const struct config_file *f)
+static void use_log(const struct config_file *f)
 {
     enum log_level level = LOG_LEVEL_INFO;
+    enum log_format format = LOG_FORMAT_LOGFMT;
+    if (f->log_format)
+        log_parse_format(f->log_format, &format);
+    log_set_format(format);
     if (f->log_level)
         log_parse_level(f->log_level, &level);
     log_set_level(level);
@@ -419,7 +429,7 @@ int config_load(const struct config_flags *flags, struct config *ret, struct err
     if (rc)
         config_done(ret);
     else
-        use_log_level(ret->file);
+        use_log(ret->file);
     return rc;
 }
 
@@ -444,6 +454,7 @@ void config_done(struct config *c)
         free_accounts(f);
         free(f->name);
         free(f->log_level);
+        free(f->log_format);
         free(f->control);
         free(f->metrics);
         free(f->database.url);

@@ -71,8 +71,8 @@ struct ws_conn {
 
 static void lws_said(int level, const char *line)
 {
-    log_debug(level & LLL_ERR ? "lws.error" : "lws.warning", "%.*s", (int)strcspn(line, "\n"),
-              line);
+    log_debug(level & LLL_ERR ? "lws.error" : "lws.warning", "text=\"%.*s\"",
+              (int)strcspn(line, "\n"), line);
 }
 
 static int ws_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,

@@ -105,6 +105,7 @@ void describe_manual(FILE *out)
           ".TP\nTXRELAY_NAME\nThe name of this relay, as \\-\\-name.\n"
           ".TP\nTXRELAY_CONTROL\nThe control endpoint, as \\-\\-control.\n"
           ".TP\nTXRELAY_METRICS\nThe metrics endpoint, 127.0.0.1:PORT.\n"
+          ".TP\nTXRELAY_LOG_FORMAT\nThe form of the log: logfmt or json.\n"
           ".TP\nTXRELAY_LOG_LEVEL\nThe log level, as \\-\\-log\\-level.\n"
           ".SH SIGNALS\n"
           ".TP\nSIGTERM, SIGINT\ntxrelay run hands its accounts over and ends.\n"

@@ -8,6 +8,8 @@
 #include "account/op.h"
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/hex.h"
+#include "base/log.h"
 #include "base/table.h"
 
 /* One nonce in use, while this relay leads. */
@@ -137,6 +139,21 @@ static void count_outcome(struct account_counts *c, const char *name)
         c->outcomes[o] += !strcmp(relay_outcome_name(o), name);
 }
 
+/* What took no effect is worth a line by itself; what did is, with its hash, for who asks. */
+static void log_end(const struct account *a, const struct tx_end *end, bool has_nonce)
+{
+    bool ok = !strcmp(end->outcome, relay_outcome_name(RELAY_OUTCOME_OK));
+    bool cancelled = !strcmp(end->outcome, relay_outcome_name(RELAY_OUTCOME_CANCELLED));
+    enum log_level level = ok ? LOG_LEVEL_DEBUG : cancelled ? LOG_LEVEL_INFO : LOG_LEVEL_WARN;
+    static const uint8_t none[32];
+    bool has_hash = memcmp(end->hash, none, sizeof(none)) != 0;
+    log_line(level, "transaction.ended",
+             "account=%s id=%lld nonce=%lld hash=%s outcome=%s block=%lld text=\"%s\"", a->alias,
+             (long long)end->id, has_nonce ? (long long)end->nonce : -1LL,
+             has_hash ? hex_log(end->hash, sizeof(end->hash)) : "", end->outcome,
+             end->has_block ? (long long)end->block_number : -1LL, end->error);
+}
+
 void tally_ends(const struct op *op)
 {
     struct account *a = op->account;
@@ -150,8 +167,10 @@ void tally_ends(const struct op *op)
             a->counts.fees += (double)end->fee;
         if (requeued)
             a->counts.requeued++;
-        else if (end->id) /* not a filler */
+        else if (end->id) { /* not a filler */
             count_outcome(&a->counts, end->outcome);
+            log_end(a, end, finished);
+        }
         if (finished && end->id && end->has_block)
             observe(a, row, RELAY_STAGE_FINALIZED);
         if (row)

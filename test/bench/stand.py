@@ -94,7 +94,7 @@ def pgbench_command(pg, statement, *options):
 def log_time(text, event, alias=None):
     """Seconds since 1970 of the log line's own stamp, the last one of that event."""
     from datetime import datetime, timezone
-    stamps = re.findall(rf'(\S+Z) {re.escape(event)}' + (rf' account={alias} ' if alias else ''), text)
+    stamps = re.findall(rf'time=(\S+Z) level=\w+ event={re.escape(event)}' + (rf' account={alias} ' if alias else ''), text)
     if not stamps:
         return None
     stamp = datetime.strptime(stamps[-1].split('>')[-1], '%Y-%m-%dT%H:%M:%S.%fZ')

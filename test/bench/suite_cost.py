@@ -90,7 +90,7 @@ class Life:
         self.gate = Gate(self.dir, server.dir)
         self.relay = Wrapped(self.dir, 'cost', self.pg.dsn.replace(server.dir, self.dir), [self.node.ws], accounts, SLOW_CLOCKS, MANAGER)
         self.relay.start(prefix)
-        proc.wait_for('all accounts', lambda: self.relay.text().count(' account.ready ') >= account_count, 120, 0.1)
+        proc.wait_for('all accounts', lambda: self.relay.text().count('=account.ready ') >= account_count, 120, 0.1)
         self.pg.query('VACUUM ANALYZE')
         self.server_pids = children(server.postmaster)
         self.gate.hold(True)

@@ -25,7 +25,7 @@ class Drain:
         self.accounts = many_accounts(account_count)
         self.node = chain(directory, *CHAIN, accounts=self.accounts[1:] if account_count > 1 else self.accounts)
         self.relay = Relay(directory, 'flat', self.pg.dsn, [self.node.ws], self.accounts, manager=ERAS).start()
-        proc.wait_for('all accounts', lambda: self.relay.text().count(' account.ready ') >= account_count, 60)
+        proc.wait_for('all accounts', lambda: self.relay.text().count('=account.ready ') >= account_count, 60)
         self.relay.stop()
         numbers = [r[0] for r in self.pg.query("SELECT account FROM txrelay.accounts ORDER BY alias = 'bench0' DESC, account")]
         bare.preload(self.pg, 'txrelay.outbox', numbers[1:] or numbers, waiting, CALL)
@@ -48,7 +48,7 @@ class Drain:
         proc.wait_for('them to end', ended, 600, 0.1)
         after = self.cpu()
         db.close()
-        start = log_time(re.search(r'.* account\.ready .*', self.relay.text()[seen:]).group(0), 'account.ready')
+        start = log_time(re.search(r'.*=account\.ready .*', self.relay.text()[seen:]).group(0), 'account.ready')
         last = self.pg.value(NTH, (count - 1,))
         self.relay.kill()
         self.node.process.kill()

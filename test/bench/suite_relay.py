@@ -41,7 +41,7 @@ class Run:
         self.relay = Relay(self.directory, 'drain', self.pg.dsn, [self.node.ws], self.accounts,
                            manager=manager_settings(args))
         self.relay.start()  # registers the accounts; then everything is laid out for the measured start
-        proc.wait_for('all accounts', lambda: self.relay.text().count(' account.ready ') >= account_count, 60)
+        proc.wait_for('all accounts', lambda: self.relay.text().count('=account.ready ') >= account_count, 60)
         self.relay.stop()
         numbers = [r[0] for r in self.pg.query('SELECT account FROM txrelay.accounts ORDER BY 1')]
         bare.preload(self.pg, 'txrelay.outbox', numbers, count, call)
@@ -70,9 +70,9 @@ class Run:
         after = self.cpu()
         db.close()
         peak = int(re.search(r'VmHWM:\s+(\d+)', open(f'/proc/{self.relay.process.pid}/status').read()).group(1))
-        lost = self.relay.text()[seen:].count(' leader.lost ')  # while it ran: the end gives all of them up
+        lost = self.relay.text()[seen:].count('=leader.lost ')  # while it ran: the end gives all of them up
         self.relay.stop()
-        first = re.search(r'.* account\.ready .*', self.relay.text()[seen:]).group(0)
+        first = re.search(r'.*=account\.ready .*', self.relay.text()[seen:]).group(0)
         start = log_time(first, 'account.ready')
         rows = self.pg.query('''SELECT count(*), count(*) FILTER (WHERE outcome = 'ok'),
             extract(epoch FROM max(finished_at))::float8 FROM txrelay.finished_transactions''')[0]

@@ -58,10 +58,10 @@ class Crowd:
 
     def ready(self):
         """Accounts that were led by somebody at some time."""
-        return len({alias for r in self.relays for alias in re.findall(r' account\.ready account=(\S+)', r.text())})
+        return len({alias for r in self.relays for alias in re.findall(r'=account\.ready account=(\S+)', r.text())})
 
     def lost(self):
-        return sum(r.text().count(' leader.lost ') for r in self.relays)
+        return sum(r.text().count('=leader.lost ') for r in self.relays)
 
     def start(self):
         begun = time.monotonic()

@@ -143,7 +143,7 @@ class Demo:
             for alias in led:
                 ready = []
                 for relay in self.relays:
-                    for stamp in re.findall(rf'(\S+Z) account\.ready account={alias} ', relay.text()):
+                    for stamp in re.findall(rf'time=(\S+Z) level=\w+ event=account\.ready account={alias} ', relay.text()):
                         t = datetime.strptime(stamp.split('>')[-1], '%Y-%m-%dT%H:%M:%S.%fZ')
                         ready.append(t.replace(tzinfo=timezone.utc).timestamp())
                 after = [t for t in ready if t > when - 0.001]

@@ -57,7 +57,7 @@ def shared_server():
 
 def log_times(text, event):
     """Seconds since 1970 of all lines of that event."""
-    stamps = re.findall(rf'<\d>(\S+Z) {re.escape(event)} ', text)
+    stamps = re.findall(rf'time=(\S+Z) level=\w+ event={re.escape(event)} ', text)
     return [datetime.strptime(s, '%Y-%m-%dT%H:%M:%S.%fZ').replace(tzinfo=timezone.utc).timestamp() for s in stamps]
 
 

@@ -50,6 +50,12 @@ class Relay:
         with open(self.log, errors='replace') as file:
             return file.read()
 
+    def unparsed(self):
+        """Lines of the log that are no logfmt: none."""
+        field = r'[a-z0-9_]+=(?:"(?:[^"\\]|\\.)*"|[^\s"=\\]+)'
+        return [line for line in self.text().split('\n')[:-1]
+                if line.startswith('time=') and not re.fullmatch(rf'time=\S+Z level=\w+ event=[a-z0-9_.]+(?: {field})*', line)]
+
     def wait_log(self, pattern, seconds=30):
         try:
             return proc.wait_for(f'{self.name}: log line /{pattern}/', lambda: re.search(pattern, self.text()), seconds)

@@ -88,6 +88,9 @@ class World:
         return self.check()
 
     def check(self):
+        for relay in self.relays:
+            unparsed = relay.unparsed() if os.path.exists(relay.log) else []
+            assert not unparsed, f'{relay.name} logged what is no logfmt: {unparsed[:3]}'
         return invariants.check(self.pg, self.chain, self.committed, self.rolled_back, self.submitted(),
                                 self.foreign, self.lives)
 

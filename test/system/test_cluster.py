@@ -87,7 +87,7 @@ class Cluster(unittest.TestCase):
         self.assertIsNone(self.application.failed)
         figures = self.world.settle()
         self.assertEqual(figures['duplicates'] + figures['missing'] + figures['gaps'], 0)
-        epochs = [int(e) for r in self.relays for e in re.findall(r' leader\.acquired .*epoch=(\d+)', r.text())]
+        epochs = [int(e) for r in self.relays for e in re.findall(r'=leader\.acquired .*epoch=(\d+)', r.text())]
         self.assertEqual(len(epochs), len(set(epochs)), 'an epoch has one leader')
         self.assertLess(ready - when - promoted, within)
         print(f'\n  {what}: {old.name} -> {new.name}, another primary after {promoted:.1f} s, without a leader for '

@@ -268,8 +268,8 @@ class Stale(Base):
         self.assertEqual(stale['code'], 'DB_UNAVAILABLE')
         again = tail.wait('to be told again', lambda rows: [r for r in rows if r['event'] == 'stale'][1:], 30)[0]
         self.assertGreaterEqual(again['age_ms'], stale['age_ms'] + 9000)
-        self.assertRegex(tail.process.text(), r'<3>\S+ tail\.stale role=follower age_s=\d+ code=DB_UNAVAILABLE text="')
-        self.assertRegex(waiting.text(), r'<3>\S+ wait\.stale role=follower age_s=\d+')
+        self.assertRegex(tail.process.text(), r'level=error event=tail\.stale role=follower age_s=\d+ code=DB_UNAVAILABLE text="')
+        self.assertRegex(waiting.text(), r'level=error event=wait\.stale role=follower age_s=\d+')
         self.assertTrue(waiting.alive())
         for relay in (leader, follower):
             self.assertIn('database.unreachable', relay.text())

@@ -33,7 +33,7 @@ def funded(accounts):
 def stamps(relay, event, after):
     """Seconds since `after` of a relay's log lines of this kind."""
     found = []
-    for stamp, alias in re.findall(rf'(\S+Z) {re.escape(event)} account=(\S+)', relay.text()):
+    for stamp, alias in re.findall(rf'time=(\S+Z) level=\w+ event={re.escape(event)} account=(\S+)', relay.text()):
         at = datetime.strptime(stamp.split('>')[-1], '%Y-%m-%dT%H:%M:%S.%fZ').replace(tzinfo=timezone.utc).timestamp()
         if at > after:
             found.append((at - after, alias))

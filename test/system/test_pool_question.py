@@ -32,7 +32,7 @@ class PoolQuestion(unittest.TestCase):
             os.kill(world.chain.process.pid, signal.SIGSTOP)  # while it does not answer they all come to want to know
             proc.wait_for('all to be led', lambda: all(second.leads(alias) for alias, _, _ in accounts), 30)
             os.kill(world.chain.process.pid, signal.SIGCONT)
-            proc.wait_for('all to be ready', lambda: second.text().count(' account.ready ') == ACCOUNTS, 30)
+            proc.wait_for('all to be ready', lambda: second.text().count('=account.ready ') == ACCOUNTS, 30)
             asked = stats()['pool_asked'] - before['pool_asked']
             self.assertGreaterEqual(asked, 1)
             self.assertLessEqual(asked, ACCOUNTS // 4, 'a question for each')

@@ -38,7 +38,7 @@ class RowLock(unittest.TestCase):
         world = World(accounts=(ALICE, BOB))
         self.addCleanup(world.close)
         relay = world.relay('r0')
-        proc.wait_for('both accounts', lambda: relay.text().count(' account.ready ') == 2, 30)
+        proc.wait_for('both accounts', lambda: relay.text().count('=account.ready ') == 2, 30)
         return world, relay
 
     def test_before_the_first_renewal(self):

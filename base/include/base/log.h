@@ -1,6 +1,12 @@
-/* One line per fact on stderr: "<6>2026-11-27T22:00:00.123Z leader.acquired account=alice epoch=3".
- * The <n> prefix is syslog's severity, which journald reads. Use keys instead of prose. Libraries
- * log only at debug level; the one that gives up logs once. Never log a secret. */
+/* One line per fact on stderr, as logfmt (or as a JSON object with the same fields):
+ *
+ *   time=2026-11-27T22:00:00.123Z level=info event=leader.acquired account=alice epoch=3
+ *
+ * Under journald syslog's severity stands before it: "<6>time=..". A format is key=value pairs with
+ * blanks between them; a value may stand in quotes. Whatever the values are, each line parses:
+ * they are quoted, escaped and cut where that is needed. Use keys instead of prose. Libraries log
+ * only at debug level; the one that gives up logs once. Never log a secret. docs/events.md lists
+ * every event. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
@@ -13,6 +19,10 @@ enum log_level {
     LOG_LEVEL_INFO = 6,
     LOG_LEVEL_DEBUG = 7
 };
+
+enum log_format { LOG_FORMAT_LOGFMT, LOG_FORMAT_JSON };
+void log_set_format(enum log_format format);
+bool log_parse_format(const char *text, enum log_format *ret_format); /* logfmt | json */
 
 void log_set_level(enum log_level level);
 bool log_parse_level(const char *text, enum log_level *ret_level); /* error | warn | info | debug */

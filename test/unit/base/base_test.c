@@ -5,9 +5,11 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -159,14 +161,28 @@ static void log_lines_stay_lines(void **state)
     log_info("test.line", "text=\"%s\"", "a\n<3>forged b");
     log_info("test.quote", "text=\"%s\" n=%d", "x\" level=error y=\"\\", 7);
     log_info("test.escape", "text=\"%.*s\" bare=%s", 7, "\x1b[31m\xc2\x9bred", "\a");
-    log_info("test.types", "%lld %llu %zu %u %d %ld %% %03d %x %g", -1LL, 2ULL, (size_t)3, 4u, -5,
-             6L, 7, 255, 0.5);
-    log_info("test.long", "text=%s", big);
-    log_debug("test.debug", "not shown at %s", "info");
+    log_info("test.types", "a=%lld b=%llu c=%zu d=%u e=%d f=%ld g=%d%% h=%03d i=%x j=%g", -1LL,
+             2ULL, (size_t)3, 4u, -5, 6L, 9, 7, 255, 0.5);
+    log_info("test.bare", "a=%s b=%s c=%s/%u d=%s e=\"x\"", "two words", "", "node", 4u, "k=v");
+    log_info("test.long", "text=%s n=%d", big, 1);
+    log_debug("test.debug", "text=%s", "info");
+    log_set_format(LOG_FORMAT_JSON);
+    log_info("test.json", "text=\"%s\" n=%d f=%.2f id=%s h=%03d x=%x", "a \"b\" \\ \xc3\xa9 \xff\n",
+             -7, 0.25, "17", 7, 255);
+    log_info("test.json_long", "text=\"%s\"", big);
+    log_set_format(LOG_FORMAT_LOGFMT);
+    struct stat st; /* as systemd names the socket of the journal */
+    char journal[64];
+    assert_int_equal(fstat(STDERR_FILENO, &st), 0);
+    snprintf(journal, sizeof(journal), "%llu:%llu", (unsigned long long)st.st_dev,
+             (unsigned long long)st.st_ino);
+    setenv("JOURNAL_STREAM", journal, 1);
+    log_warn("test.journal", "n=%d", 1);
+    unsetenv("JOURNAL_STREAM");
     dup2(saved, STDERR_FILENO);
     close(saved);
     close(fds[1]);
-    char out[8192];
+    char out[16384];
     size_t n = 0;
     for (ssize_t got; (got = read(fds[0], out + n, sizeof(out) - 1 - n)) > 0;)
         n += (size_t)got;
@@ -175,12 +191,22 @@ static void log_lines_stay_lines(void **state)
     int lines = 0;
     for (char *p = out; (p = strchr(p, '\n')); p++)
         lines++;
-    assert_int_equal(lines, 5);
-    assert_non_null(strstr(out, "test.line text=\"a?<3>forged b\"\n"));
+    assert_int_equal(lines, 9);
+    assert_int_equal(strncmp(out, "time=2", 6), 0); /* no journald: no prefix */
+    assert_non_null(strstr(out, "Z level=info event=test.line text=\"a?<3>forged b\"\n"));
     assert_non_null(strstr(out, "test.quote text=\"x\\\" level=error y=\\\"\\\\\" n=7\n"));
     assert_non_null(strstr(out, "test.escape text=\"?[31m?\" bare=?\n"));
-    assert_non_null(strstr(out, "test.types -1 2 3 4 -5 6 % 007 ff 0.5\n"));
+    assert_non_null(strstr(out, "test.types a=-1 b=2 c=3 d=4 e=-5 f=6 g=9% h=007 i=ff j=0.5\n"));
+    assert_non_null(strstr(out, "test.bare a=\"two words\" b=\"\" c=node/4 d=\"k=v\" e=\"x\"\n"));
+    assert_non_null(strstr(out, "xxx...\""));
+    assert_non_null(strstr(out, "\n<4>time=2"));
     assert_null(strstr(out, "test.debug"));
+    assert_non_null(strstr(out, "Z\",\"level\":\"info\",\"event\":\"test.json\","
+                                "\"text\":\"a \\\"b\\\" \\\\ \xc3\xa9 ??\",\"n\":-7,\"f\":0.25,"
+                                "\"id\":\"17\",\"h\":\"007\",\"x\":\"ff\"}\n"));
+    assert_non_null(strstr(out, "xxx...\"}\n"));
+    for (const char *p = out, *end; (end = strchr(p, '\n')); p = end + 1)
+        assert_true(end - p < 2048);
     enum log_level level;
     assert_true(log_parse_level("debug", &level));
     assert_int_equal(level, LOG_LEVEL_DEBUG);
