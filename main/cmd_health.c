@@ -84,6 +84,7 @@ static int run_metrics(int argc, char **argv)
 
 const struct command command_health = {
     .name = "health",
+    .without = COMMAND_WITHOUT_DATABASE | COMMAND_WITHOUT_CHAIN | COMMAND_WITHOUT_NAME,
     .run = run_health,
     .what = "can a relay work? exit status 0 or 1",
     .options = options,
@@ -94,6 +95,7 @@ const struct command command_health = {
 
 const struct command command_metrics = {
     .name = "metrics",
+    .without = COMMAND_WITHOUT_DATABASE | COMMAND_WITHOUT_CHAIN | COMMAND_WITHOUT_NAME,
     .run = run_metrics,
     .what = "print a relay's metrics in the text format of Prometheus",
     .options = options,

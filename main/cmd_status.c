@@ -1,12 +1,9 @@
 /* txrelay status: one transaction, the latest ones, or how many there are. */
 #include <string.h>
 
-#include "base/check.h"
 #include "base/hex.h"
-#include "base/near.h"
 #include "cli.h"
 #include "command.h"
-#include "listen/listen.h"
 
 /* What a list is restricted by: the parameters of status_list.sql, in their order. */
 enum filter {
@@ -36,30 +33,6 @@ static const char *const state_names[] = {
     "usurped", "finalized", "finality_timeout", NULL};
 static const char *const outcome_names[] = {"ok",     "dispatch_error", "expired", "cancelled",
                                             "failed", "usurped",        "unknown", NULL};
-
-static void check_word(struct argp_state *state, const char *option, const char *word,
-                       const char *const *names)
-{
-    char all[200] = "", near[NEAREST_TEXT];
-    struct nearest_names nearest = nearest_names_of(word);
-    for (; *names; names++) {
-        if (!strcmp(word, *names))
-            return;
-        nearest_names_offer(&nearest, *names);
-        size_t len = strlen(all);
-        snprintf(all + len, sizeof(all) - len, "%s%s", len ? ", " : "", *names);
-    }
-    argp_error(state, "%s is '%.40s'; it must be one of: %s%s", option, word, all,
-               nearest_names_text(&nearest, near));
-}
-
-static void check_time(struct argp_state *state, const char *option, const char *text)
-{
-    int64_t us;
-    if (!listen_since_parse(text, &us) || !strchr(text, 'T'))
-        argp_error(state, "%s is '%.40s'; it must be a time like 2026-01-31T12:00:00Z", option,
-                   text);
-}
 
 static error_t option(struct arguments *a, int key, char *arg, struct argp_state *state)
 {
@@ -111,12 +84,12 @@ static void complete(struct arguments *a, struct argp_state *state)
     if (s->count && s->limit)
         argp_error(state, "--limit is for lists: leave it out beside --count");
     if (s->filter[FILTER_STATE])
-        check_word(state, "--state", s->filter[FILTER_STATE], state_names);
+        command_word(state, "--state", s->filter[FILTER_STATE], state_names);
     if (s->filter[FILTER_OUTCOME])
-        check_word(state, "--outcome", s->filter[FILTER_OUTCOME], outcome_names);
+        command_word(state, "--outcome", s->filter[FILTER_OUTCOME], outcome_names);
     for (int i = FILTER_SINCE; i <= FILTER_UNTIL; i++)
         if (s->filter[i])
-            check_time(state, filter_names[i], s->filter[i]);
+            command_time(state, filter_names[i], s->filter[i]);
     if (!s->hash)
         return;
     if (strncmp(s->hash, "0x", 2) != 0 ||

@@ -66,6 +66,29 @@ static void end(struct wait *w, const char *result, int exit_code)
     listen_close(w->listen, part_closed, w);
 }
 
+/* Why it is not done yet, for a person who waited in vain. */
+static void print_why(void *arg, const struct conn_result *r)
+{
+    struct wait *w = arg;
+    struct buf why = {0};
+    if (!conn_result_rows(r))
+        return;
+    buf_put_plain(&why, conn_result_get(r, 0, 0, NULL), strlen(conn_result_get(r, 0, 0, NULL)));
+    fprintf(stderr,
+            "txrelay: why transaction %lld is not done: %s (docs/obstacles.md explains it)\n",
+            (long long)w->id, buf_str(&why));
+    buf_done(&why);
+}
+
+static void tell_why(struct wait *w)
+{
+    struct err err;
+    char id[24];
+    snprintf(id, sizeof(id), "%lld", (long long)w->id);
+    struct conn_param param = cli_text(id);
+    cli_query(w->dsn, cli_sql("wait_why.sql"), 1, &param, print_why, w, &err); /* or nothing */
+}
+
 static void print_end(struct wait *w)
 {
     const char *last = w->heard       ? buf_str(&w->last)
@@ -82,8 +105,11 @@ static void print_end(struct wait *w)
         fprintf(stderr, "txrelay: transaction %lld is not %s after %g s%s\n", (long long)w->id,
                 goal_names[w->goal], w->timeout_s,
                 w->live ? "" : " in the last known view, which is stale");
+    if (w->exit_code == EXIT_LATE && w->live)
+        tell_why(w);
     else if (w->exit_code == EXIT_ELSE)
-        fprintf(stderr, "txrelay: transaction %lld ended, but not as %s should: see its outcome\n",
+        fprintf(stderr,
+                "txrelay: transaction %lld ended, and will not be %s: its outcome is above\n",
                 (long long)w->id, goal_names[w->goal]);
     else if (w->exit_code == EXIT_UNKNOWN)
         fprintf(stderr,

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/near.h"
 #include "cli.h"
+#include "listen/listen.h"
 
 static const struct argp_option common_options[] = {
     {"config", 'c', "FILE", 0, "configuration file (environment: TXRELAY_CONFIG)", 90},
@@ -180,6 +182,30 @@ int command_start(const struct command *c, int argc, char **argv, struct argumen
 }
 
 /* ---- words ---- */
+
+void command_word(struct argp_state *state, const char *option, const char *word,
+                  const char *const *names)
+{
+    char all[200] = "", near[NEAREST_TEXT];
+    struct nearest_names nearest = nearest_names_of(word);
+    for (; *names; names++) {
+        if (!strcmp(word, *names))
+            return;
+        nearest_names_offer(&nearest, *names);
+        size_t len = strlen(all);
+        snprintf(all + len, sizeof(all) - len, "%s%s", len ? ", " : "", *names);
+    }
+    argp_error(state, "%s is '%.40s'; it must be one of: %s%s", option, word, all,
+               nearest_names_text(&nearest, near));
+}
+
+void command_time(struct argp_state *state, const char *option, const char *text)
+{
+    int64_t us;
+    if (!listen_since_parse(text, &us) || !strchr(text, 'T'))
+        argp_error(state, "%s is '%.40s'; it must be a time like 2026-01-31T12:00:00Z", option,
+                   text);
+}
 
 static void check_id(struct argp_state *state, const char *text)
 {

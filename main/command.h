@@ -47,7 +47,8 @@ extern const struct command *const commands[];
 extern const struct command command_run, command_migrate, command_enqueue, command_encode,
     command_decode, command_status, command_tail, command_wait, command_cancel, command_bump,
     command_history, command_accounts, command_blocked, command_policy, command_keys, command_drain,
-    command_check, command_register, command_audit, command_health, command_metrics;
+    command_check, command_register, command_pause, command_resume, command_reconcile,
+    command_retry, command_top, command_audit, command_health, command_metrics;
 
 enum {
     COMMAND_WITHOUT_DATABASE = 1,
@@ -95,6 +96,11 @@ void command_check_id(struct arguments *a, struct argp_state *state);
 /* The value of an option that is a whole number in this range: exits on anything else. */
 long long command_number(struct argp_state *state, const char *option, const char *text,
                          long long least, long long most);
+
+/* The value of an option that is one of these words (NULL ends them), or a time: the same. */
+void command_word(struct argp_state *state, const char *option, const char *word,
+                  const char *const *names);
+void command_time(struct argp_state *state, const char *option, const char *text);
 
 bool command_is_number(const char *text, bool negative); /* digits; a sign where that is allowed */
 

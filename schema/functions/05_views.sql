@@ -38,7 +38,8 @@ $$;
 -- id, and neither has the record of a nonce whose transaction was requeued. tip: the requested tip
 -- while the transaction waits, then what the attempt with this hash pays. waits: why it is not done yet,
 -- NULL while all is well. Only a reader who selects these two pays for looking them up. fee: what the
--- chain took for the extrinsic of its record.
+-- chain took for the extrinsic of its record. retry_of, retried_as: the transaction that it was enqueued
+-- in the place of, and the one in its own place.
 CREATE OR REPLACE VIEW txrelay.transactions AS
     SELECT o.id, a.alias AS account, '0x' || encode(a.account_id, 'hex') AS account_id, 'outbox' AS stage,
            'queued' AS state, NULL::bigint AS nonce, NULL::text AS hash, NULL::text AS block_hash,
@@ -47,13 +48,14 @@ CREATE OR REPLACE VIEW txrelay.transactions AS
            o.created_at, o.created_at AS updated_at, o.tip::numeric AS tip,
            coalesce(CASE WHEN o.xmax <> 0 THEN 'row_held: ' || (SELECT h.who FROM txrelay.row_holder(o.xmax) h) END,
                CASE WHEN o.not_before > clock_timestamp() THEN 'not_before: it is not sent before ' || o.not_before
-                   ELSE txrelay.account_waits(o.account) END) AS waits, NULL::numeric AS fee
+                   ELSE txrelay.account_waits(o.account) END) AS waits, NULL::numeric AS fee,
+           (SELECT r.id FROM txrelay.retries r WHERE r.new_id = o.id) AS retry_of, NULL::bigint AS retried_as
     FROM txrelay.outbox o JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT s.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'outbox', 'queued', s.nonce, '0x' || encode(s.hash, 'hex'),
            NULL, NULL, NULL, coalesce(CASE WHEN s.xmax <> 0 THEN (SELECT h.who FROM txrelay.row_holder(s.xmax) h) END, s.waits),
            0, s.creator, s.key, s.created_at, coalesce(s.waits_since, s.created_at), NULL,
-           coalesce('presigned: ' || s.waits, txrelay.account_waits(s.account)), NULL
+           coalesce('presigned: ' || s.waits, txrelay.account_waits(s.account)), NULL, NULL, NULL
     FROM txrelay.outbox_presigned s JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT p.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'pending', p.state::text, p.nonce,
@@ -61,14 +63,16 @@ CREATE OR REPLACE VIEW txrelay.transactions AS
            p.attempts, p.creator, p.key, p.created_at, p.updated_at,
            (SELECT t.tip FROM txrelay.attempts t WHERE t.account = p.account AND t.nonce = p.nonce
             AND t.number = p.attempt),
-           coalesce(txrelay.account_waits(p.account), CASE WHEN p.blocked_since IS NOT NULL THEN 'refused: ' || p.error END), NULL
+           coalesce(txrelay.account_waits(p.account), CASE WHEN p.blocked_since IS NOT NULL THEN 'refused: ' || p.error END), NULL,
+           (SELECT r.id FROM txrelay.retries r WHERE r.new_id = p.id), NULL
     FROM txrelay.pending_transactions p JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT f.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'finished', f.state::text, f.nonce,
            '0x' || encode(f.hash, 'hex'), '0x' || encode(f.block_hash, 'hex'), f.block_number, f.outcome::text, f.error,
            f.attempts, f.creator, f.key, f.created_at, f.finished_at,
            (SELECT t.tip FROM txrelay.attempts t WHERE t.account = f.account AND t.nonce = f.nonce AND t.hash = f.hash
-            ORDER BY t.number DESC LIMIT 1), NULL, f.fee
+            ORDER BY t.number DESC LIMIT 1), NULL, f.fee, (SELECT r.id FROM txrelay.retries r WHERE r.new_id = f.id),
+           (SELECT r.new_id FROM txrelay.retries r WHERE r.id = f.id)
     FROM txrelay.finished_transactions f JOIN txrelay.accounts a USING (account);
 
 CREATE OR REPLACE VIEW txrelay.leaders AS

@@ -1,4 +1,17 @@
--- txrelay: cancel and bump, and the end of transactions that have no nonce.
+-- txrelay: cancel, bump and retry, and the end of transactions that have no nonce.
+
+-- What a record keeps of the options that a transaction was enqueued with, so that it can be enqueued
+-- again: those that were given, and what is left of its retries. signed: it was signed elsewhere. NULL:
+-- nothing.
+CREATE OR REPLACE FUNCTION txrelay.finished_options(p_priority int, p_not_before timestamptz, p_deadline timestamptz,
+    p_guard bigint, p_tip numeric, p_max_tip numeric, p_deadline_block bigint, p_retries int, p_signed boolean) RETURNS jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RETURN nullif(jsonb_strip_nulls(jsonb_build_object('priority', nullif(p_priority, 0), 'not_before', p_not_before,
+        'deadline', p_deadline, 'spec_version', p_guard, 'tip', p_tip, 'max_tip', p_max_tip,
+        'deadline_block', p_deadline_block, 'retries', nullif(p_retries, 0), 'signed', nullif(p_signed, false))), '{}');
+END
+$$;
 
 -- Ends transactions that have no nonce, in whichever of the two outboxes they wait. p_account NULL:
 -- of any account, for an application, which waits for rows that another one holds; a leader passes them
@@ -14,20 +27,23 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox x WHERE x.id = b.id
                 AND (p_account IS NULL OR x.account = p_account AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id))) OFFSET 0) x
         WHERE o.ctid = x.at
-        RETURNING o.id, o.account, b.outcome, b.error, o.attempts, o.key, o.creator, o.call, o.created_at
+        RETURNING o.id, o.account, b.outcome, b.error, o.attempts, o.key, o.creator, o.role, o.call, o.created_at,
+            finished_options(o.priority, o.not_before, o.deadline, o.guard, o.tip, o.max_tip, o.deadline_block, o.retries, false)
+                AS options
     ), signed AS (
         DELETE FROM outbox_presigned o USING given b
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox_presigned x WHERE x.id = b.id
                 AND (p_account IS NULL OR x.account = p_account AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id))) ORDER BY x.id LIMIT 1) x
         WHERE o.ctid = x.at
-        RETURNING o.id, o.account, b.outcome, b.error, 0 AS attempts, o.key, o.creator, o.extrinsic AS call, o.created_at
+        RETURNING o.id, o.account, b.outcome, b.error, 0 AS attempts, o.key, o.creator, o.role, o.extrinsic AS call, o.created_at,
+            jsonb '{"signed": true}' AS options
     ), gone AS (
         SELECT * FROM unsigned UNION ALL SELECT * FROM signed
     ), ended AS (
-        INSERT INTO finished_transactions (id, account, outcome, error, attempts, epoch, key, creator, call, created_at,
-            finished_at)
-        SELECT g.id, g.account, g.outcome, g.error, g.attempts, p_epoch, g.key, g.creator, g.call, g.created_at,
-            (SELECT steady_clock())
+        INSERT INTO finished_transactions (id, account, outcome, error, attempts, epoch, key, creator, role, options, call,
+            created_at, finished_at)
+        SELECT g.id, g.account, g.outcome, g.error, g.attempts, p_epoch, g.key, g.creator, g.role, g.options, g.call,
+            g.created_at, (SELECT steady_clock())
         FROM gone g RETURNING 1
     ), told AS (
         SELECT CASE WHEN (SELECT queue_has_room()) THEN pg_notify('pending_tx_removed', json_build_object('account_id',
@@ -206,5 +222,77 @@ BEGIN
     END LOOP;
     PERFORM bad_argument('bump', 'id', format('is %s; there is no such transaction', coalesce(bump.id::text, 'NULL')),
         'Pass an id that enqueue returned; a record is kept for the retention time only.');
+END
+$$;
+
+-- Refuses to enqueue again what took effect or may have, and what the relay cannot sign.
+CREATE OR REPLACE FUNCTION txrelay.retry_check(f txrelay.finished_transactions) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF NOT is_operator() AND NOT has_role(coalesce(f.role, f.creator)) THEN
+        RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+            MESSAGE = format('retry: transaction %s belongs to %s, and user %s is no member of it', f.id,
+                coalesce(f.role, f.creator), session_user),
+            HINT = 'Ask as a member of that role, or let an operator (a member of txrelay_relay) do it.';
+    ELSIF f.outcome = 'ok' THEN
+        PERFORM bad_argument('retry', 'id', format('is %s, which took effect', f.id), 'To send its call once more, enqueue it.');
+    ELSIF f.outcome = 'unknown' THEN
+        PERFORM bad_argument('retry', 'id', format('is %s, and nobody can tell whether it took effect', f.id),
+            'Find out on the chain. If it did not, enqueue its call anew.');
+    ELSIF f.options ? 'signed' THEN
+        PERFORM bad_argument('retry', 'id', format('is %s, which was signed elsewhere', f.id),
+            'Sign another extrinsic and pass it to enqueue_signed.');
+    END IF;
+END
+$$;
+
+-- Enqueues the call of a transaction that ended without effect once more, with the options that it had,
+-- and returns the new id. A second retry of the same transaction returns the same id. The record of the
+-- end stays; the views name the one transaction in the row of the other. deadline, deadline_block: in
+-- place of its own; infinity and 0: none. One of its own that has passed must be replaced.
+CREATE OR REPLACE FUNCTION txrelay.retry(id bigint, deadline timestamptz DEFAULT NULL, deadline_block bigint DEFAULT NULL)
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    f finished_transactions;
+    a record;
+    v_new bigint;
+    v_deadline timestamptz;
+    v_block bigint;
+BEGIN
+    SELECT * INTO f FROM finished_transactions x WHERE x.id = retry.id ORDER BY x.id LIMIT 1;
+    IF f.id IS NULL THEN
+        PERFORM bad_argument('retry', 'id', CASE WHEN EXISTS (SELECT FROM status(retry.id))
+                THEN format('is %s, which has not ended', retry.id)
+                ELSE format('is %s; there is no such transaction', coalesce(retry.id::text, 'NULL')) END,
+            'Pass the id of a transaction that ended without effect; a record is kept for the retention time only.');
+    END IF;
+    PERFORM retry_check(f);
+    -- A concurrent retry of the same transaction waits here.
+    INSERT INTO retries (id, asked_by, created_at) VALUES (f.id, session_user, steady_clock()) ON CONFLICT (id) DO NOTHING;
+    IF NOT FOUND THEN
+        RETURN (SELECT r.new_id FROM retries r WHERE r.id = f.id);
+    END IF;
+    SELECT x.alias, greatest(l.seen_block, c.seen_block) AS block INTO a FROM accounts x JOIN leadership l ON l.subject = x.account
+        LEFT JOIN relay_leases c ON l.leased AND c.holder = l.holder WHERE x.account = f.account;
+    v_deadline := nullif(coalesce(retry.deadline, (f.options ->> 'deadline')::timestamptz), 'infinity');
+    v_block := nullif(coalesce(retry.deadline_block, (f.options ->> 'deadline_block')::bigint), 0);
+    IF retry.deadline IS NULL AND v_deadline <= clock_timestamp() THEN
+        PERFORM bad_argument('retry', 'deadline', format('of transaction %s was %s', f.id, v_deadline),
+            'Pass deadline => a later time, or ''infinity'' for none.');
+    ELSIF retry.deadline_block IS NULL AND v_block <= a.block THEN
+        PERFORM bad_argument('retry', 'deadline_block', format('of transaction %s was %s, and block %s is final', f.id, v_block,
+            a.block), 'Pass deadline_block => a later block, or 0 for none.');
+    END IF;
+    v_new := enqueue(a.alias, f.call, priority => coalesce((f.options ->> 'priority')::int, 0),
+        not_before => CASE WHEN (f.options ->> 'not_before')::timestamptz > clock_timestamp()
+            THEN (f.options ->> 'not_before')::timestamptz END,
+        deadline => v_deadline, creator => f.creator, spec_version => (f.options ->> 'spec_version')::int,
+        tip => (f.options ->> 'tip')::numeric, max_tip => (f.options ->> 'max_tip')::numeric, deadline_block => v_block,
+        retries => coalesce((f.options ->> 'retries')::int, 0));
+    UPDATE outbox o SET role = f.role WHERE o.id = v_new AND o.role IS DISTINCT FROM f.role;
+    UPDATE retries r SET new_id = v_new WHERE r.id = f.id;
+    RETURN v_new;
 END
 $$;

@@ -106,7 +106,9 @@ BEGIN
                AND (p.id IS NULL OR (t.filler IS NULL) = (b.outcome IN ('ok', 'dispatch_error', 'unknown'))))
           AND (p.state <> 'finalized' OR (p.hash, p.block_hash) IS NOT DISTINCT FROM (b.hash, b.block))
         RETURNING p.account, p.nonce, p.account_id, p.id, p.hash, p.attempt, p.attempts, p.state, p.block_hash, p.error, p.key,
-            p.creator, CASE WHEN b.outcome <> 'ok' AND p.id IS NOT NULL THEN p.call END AS call, p.created_at, p.admitted_at,
+            p.creator, p.role, CASE WHEN b.outcome <> 'ok' AND p.id IS NOT NULL THEN p.call END AS call,
+            CASE WHEN b.outcome <> 'ok' AND p.id IS NOT NULL THEN finished_options(p.priority, NULL, p.deadline, p.guard, p.tip,
+                p.max_tip, p.deadline_block, p.retries, p.signed) END AS options, p.created_at, p.admitted_at,
             p.in_block_at, b.block, CASE WHEN b.block IS NOT NULL THEN b.number END AS number, b.index,
             b.outcome::tx_outcome AS outcome, b.error AS ended_by, b.fee,
             CASE WHEN b.block IS NOT NULL THEN b.hash ELSE p.hash END AS last,
@@ -130,13 +132,14 @@ BEGIN
         WHERE t.ctid = x.at
     ), ended AS (
         INSERT INTO finished_transactions (id, account, nonce, hash, block_hash, block_number, extrinsic_index, state,
-            outcome, error, fee, attempts, epoch, key, creator, call, created_at, admitted_at, in_block_at, finished_at)
+            outcome, error, fee, attempts, epoch, key, creator, role, options, call, created_at, admitted_at, in_block_at,
+            finished_at)
         SELECT g.id, g.account, g.nonce, g.last, g.block, g.number, g.index, g.becomes, g.outcome,
             coalesce((SELECT format('the attempt that was included belongs to transaction %s, which had ended before', t.id)
                       FROM attempts t WHERE g.id IS NULL AND g.block IS NOT NULL AND t.account = p_account
                       AND t.nonce = g.nonce AND t.hash = g.last AND t.id IS NOT NULL LIMIT 1)
                      || coalesce(': ' || g.ended_by, ''), g.ended_by),
-            g.fee, g.attempts, p_epoch, g.key, g.creator, g.call,
+            g.fee, g.attempts, p_epoch, g.key, g.creator, g.role, g.options, g.call,
             g.created_at, g.admitted_at, coalesce(g.in_block_at, CASE WHEN g.block IS NOT NULL THEN v_now END),
             (SELECT steady_clock()) -- one time for all rows, so one entry in the index; read after the table is locked,
         FROM gone g ORDER BY g.nonce   -- because follow_position looks for that lock

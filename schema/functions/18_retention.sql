@@ -81,6 +81,8 @@ BEGIN
     LOOP
         EXECUTE format('DROP TABLE txrelay.%I', v_name);
         v_dropped := v_dropped + 1;
+        DELETE FROM retries r WHERE r.created_at < to_timestamp(right(v_name, 7), 'YYYY"m"MM') + interval '1 month'
+            AND NOT EXISTS (SELECT FROM finished_transactions f WHERE f.id = r.id);
         INSERT INTO retention AS r (dropped_before)
             VALUES (to_timestamp(right(v_name, 7), 'YYYY"m"MM') + interval '1 month')
             ON CONFLICT (one) DO UPDATE SET dropped_before = greatest(r.dropped_before, excluded.dropped_before);

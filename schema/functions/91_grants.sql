@@ -17,7 +17,7 @@ GRANT EXECUTE ON FUNCTION txrelay.status, txrelay.history, txrelay.follow_positi
     TO txrelay_follower, txrelay_app, txrelay_relay;
 
 -- Applications.
-GRANT EXECUTE ON FUNCTION txrelay.enqueue, txrelay.enqueue_many, txrelay.enqueue_signed, txrelay.cancel, txrelay.bump
+GRANT EXECUTE ON FUNCTION txrelay.enqueue, txrelay.enqueue_many, txrelay.enqueue_signed, txrelay.cancel, txrelay.bump, txrelay.retry
     TO txrelay_app, txrelay_relay;
 
 -- Relays, and the operators who act through them.
