@@ -1,9 +1,7 @@
 """What an operator sees: tables that fit, JSON with types, filters, and a message for each mistake."""
 import json
-import re
 import unittest
 
-from harness.chain import remark
 from harness.cases import CaseWorld
 from harness.relay import cli
 from harness.world import World
@@ -120,6 +118,62 @@ class Blocked(unittest.TestCase):
             self.assertEqual((done.stdout, done.stderr), ('', ''))
 
 
+class Acting(unittest.TestCase):
+    def test_pause_resume_and_why_a_transaction_waits(self):
+        with CaseWorld() as world:
+            db = ('--database', world.pg.dsn)
+            self.assertIn('alice is paused', cli('pause', 'alice', 'lunch', *db).stdout)
+            tx = world.enqueue('later')
+            self.assertIn('lunch', cli('blocked', *db).stdout)
+            late = cli('wait', str(tx), '--timeout', '0.5', *db, check=False)
+            self.assertEqual(late.returncode, 3)
+            for word in (f'transaction {tx} is not finalized', 'why', 'paused: lunch'):
+                self.assertIn(word, late.stderr)
+            self.assertEqual(cli('resume', 'alice', *db).stdout, 'alice goes on\n')
+            self.assertEqual(cli('resume', 'alice', *db).stdout, 'alice was not paused\n')
+            self.assertEqual(cli('wait', str(tx), '--timeout', '60', *db).returncode, 0)
+            self.assertRegex(cli('reconcile', 'alice', '--block', '0', *db).stdout, 'alice: .* from block 0 on')
+            self.assertEqual(world.pg.value('SELECT reconcile_from IS NOT NULL OR epoch > 1 FROM txrelay.accounts JOIN '
+                                            'txrelay.leadership ON subject = account'), True)
+
+    def test_retry(self):
+        with CaseWorld() as world:
+            db = ('--database', world.pg.dsn)
+            cli('pause', 'alice', 'to cancel', *db)
+            one, two, three = (world.put(x, creator=('$$shop$$',)) for x in ('one', 'two', 'three'))
+            for tx in (one, two):
+                self.assertEqual(cli('cancel', str(tx), *db).stdout, 'cancelled\n')
+            refused = cli('retry', str(one), str(three), *db, check=False)
+            self.assertEqual((refused.returncode, refused.stdout), (1, ''))
+            self.assertIn(f'{three}, which has not ended', refused.stderr)
+            self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.retries'), 0)
+            listed = cli('retry', '--creator', 'shop', '--dry-run', '--json', *db).stdout.splitlines()
+            self.assertEqual([json.loads(x)['id'] for x in listed], [one, two])
+            first = cli('retry', str(one), *db).stdout
+            self.assertRegex(first, rf'^{one} -> \d+$')
+            self.assertEqual(cli('retry', str(one), *db).stdout, first)
+            new = int(first.split()[-1])
+            self.assertIn(f'retry_of      {one}\n', cli('status', str(new), *db).stdout)
+            bulk = cli('retry', '--account', 'alice', '--outcome', 'cancelled', *db).stdout.splitlines()
+            self.assertEqual([x.split(' -> ')[0] for x in bulk], [str(two)])
+            again = cli('retry', '--account', 'alice', *db)
+            self.assertEqual(again.stdout, '')
+            self.assertIn('nothing to retry matches', again.stderr)
+            cli('resume', 'alice', *db)
+            for tx in (new, int(bulk[0].split()[-1]), three):
+                self.assertEqual(world.wait_end(tx), ('ok', None))
+            self.assertEqual(world.end(one)[0], 'cancelled')
+
+    def test_top(self):
+        with World() as world:
+            world.wait_leader(world.relay('one'))
+            done = cli('top', '--database', world.pg.dsn)
+            self.assertEqual(done.stdout.splitlines()[0].split()[:4], ['account', 'queued', 'pending', 'oldest'])
+            self.assertEqual(len(done.stdout.splitlines()), 2)
+            twice = cli('top', '--times', '2', '--interval', '1', '--json', '--database', world.pg.dsn).stdout.splitlines()
+            self.assertEqual([json.loads(x)['account'] for x in twice], ['alice', 'alice'])
+
+
 # The command line, the exit code, and what the message has: the thing, the value, the way out. DB is a database with the
 # schema, BARE one without, APP and NOBODY the same as DB for other logins.
 MISTAKES = (
@@ -156,6 +210,16 @@ MISTAKES = (
     (('status', 'NOBODY'), 1, ('schema txrelay', 'user mistaken', 'GRANT txrelay_follower TO mistaken')),
     (('enqueue', 'alice', '0x00', 'NOBODY'), 1, ('schema txrelay', 'user mistaken', 'GRANT txrelay_app TO mistaken')),
     (('policy', 'alice', 'NOBODY'), 1, ('schema txrelay', 'user mistaken', 'GRANT txrelay_relay TO mistaken')),
+    (('pause', 'alice'), 2, ('the reason is missing', 'txrelay blocked')),
+    (('pause', 'alise', 'lunch', 'DB'), 1, ('no such account', '"alise"', 'registered')),
+    (('pause', 'alice', 'lunch', 'NOBODY'), 1, ('schema txrelay', 'user mistaken', 'GRANT txrelay_relay TO mistaken')),
+    (('reconcile', 'alice', '--block', 'last'), 2, ('--block', "'last'", 'whole number from 0')),
+    (('retry',), 2, ('nothing says which', '--account')),
+    (('retry', 'x'), 2, ('the id', "'x'", 'the number that enqueue printed')),
+    (('retry', '1', '--account', 'alice'), 2, ('ids', 'filter', 'either')),
+    (('retry', '1', '--deadline', 'soon'), 2, ('--deadline', "'soon'", 'a time like')),
+    (('retry', '1', 'DB'), 1, ('retry: id is 1', 'no such transaction', 'ended without effect')),
+    (('top', '--interval', '0'), 2, ('--interval', "'0'", 'whole number from 1')),
     (('history', '7', 'DB'), 1, ('signed attempt', '7', 'txrelay status')),
     (('status', '7', 'DB'), 1, ('transaction', '7', 'kept for the retention time')),
 )
