@@ -67,6 +67,9 @@ void nearest_names_offer(struct nearest_names *n, const char *name)
     size_t at = n->count;
     if (d == ~0u)
         return;
+    for (size_t i = 0; i < n->count; i++)
+        if (!strcmp(n->best[i], name))
+            return;
     while (at > 0 && n->distance[at - 1] > d)
         at--;
     if (at == NEAREST_MAX)

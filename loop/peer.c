@@ -360,6 +360,19 @@ static char *server_name(struct loop_server *s, const struct address *a, const c
     return xasprintf("tcp:%s:%d", a->host, ((port & 255) << 8) | (port >> 8 & 255));
 }
 
+/* uv reports a folder that is missing as one that may not be entered. */
+static bool lacks_folder(const struct address *a)
+{
+    char folder[256];
+    struct stat st;
+    snprintf(folder, sizeof(folder), "%s", a->path);
+    char *slash = strrchr(folder, '/');
+    if (!slash || slash == folder)
+        return false;
+    *slash = 0;
+    return stat(folder, &st) != 0 && errno == ENOENT;
+}
+
 struct loop_server *loop_server_new(struct loop *l, const char *address,
                                     const struct loop_peer_events *events, struct err *err)
 {
@@ -376,7 +389,10 @@ struct loop_server *loop_server_new(struct loop *l, const char *address,
     if (rc == 0)
         rc = uv_listen(&s->uv.stream, 64, server_accept);
     if (rc) {
-        err_set(err, ERR_IO, "cannot listen on %s: %s", address, uv_strerror(rc));
+        err_set(err, ERR_IO, "cannot listen on %s: %s", address,
+                rc == UV_EACCES && a.is_unix && lacks_folder(&a)
+                    ? "its folder does not exist: create it"
+                    : uv_strerror(rc));
         return loop_server_close(s);
     }
     s->address = server_name(s, &a, address);

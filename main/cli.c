@@ -47,6 +47,11 @@ static void put_way_out(struct buf *out, const struct err *err)
                    ": database %s has no txrelay schema, or one of another version: run txrelay "
                    "migrate",
                    running.database);
+    else if (!strcmp(err->sqlstate, "42501") && running.command == &command_migrate)
+        buf_printf(out,
+                   ": user %s must own the schema, or have the right to make it; an administrator "
+                   "runs: GRANT CREATE ON DATABASE %s TO %s",
+                   running.user, running.database, running.user);
     else if (!strcmp(err->sqlstate, "42501") && strstr(err->text, "(SQLSTATE"))
         buf_printf(out,
                    ": user %s needs the role %s; its owner or an administrator runs: GRANT %s "
@@ -59,6 +64,9 @@ static void put_way_out(struct buf *out, const struct err *err)
         buf_printf(out,
                    ": correct the user or its password (~/.pgpass, a service file, or database.url "
                    "in a config file), or the server's pg_hba.conf");
+    else if (err->code == ERR_NET && !strncmp(err->text, "ws", 2))
+        buf_puts(out, ": start the node, or correct --node, --endpoint, TXRELAY_ENDPOINTS or "
+                      "chain.endpoints");
     else if (err->code == ERR_DB_UNAVAILABLE && !err->sqlstate[0])
         buf_puts(out, ": start the server, or correct --database, TXRELAY_DATABASE or "
                       "database.url");

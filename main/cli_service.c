@@ -16,9 +16,11 @@ static int parse_account(const struct config_account *a, uint8_t id[ACCOUNT_ID_M
 {
     if (account_id_parse(a->account, id, ret_len))
         return 0;
-    return err_set(err, ERR_CONFIG,
-                   "account %s: '%s' is neither an SS58 address nor 0x with 64 or 40 digits",
-                   a->alias, a->account);
+    return err_set(
+        err, ERR_CONFIG,
+        "account %s: '%s' is neither an SS58 address whose checksum is right nor 0x with 64 "
+        "or 40 digits: copy it again",
+        a->alias, a->account);
 }
 
 static int load_key(const struct config_account *a, struct service_account *ret, struct err *err)

@@ -207,7 +207,10 @@ static int run_enqueue(int argc, char **argv)
     if (read_call(&a, &input, &err)) {
         rc = cli_fail(&err);
     } else if (!hex_decode(a.call, strlen(a.call), &call) || !call.len) {
-        fprintf(stderr, "txrelay: the call '%.40s' is not hexadecimal bytes\n", a.call);
+        fprintf(stderr,
+                "txrelay: the call '%.40s' is not hexadecimal bytes: give 0x and two digits for "
+                "each byte, as txrelay encode prints them\n",
+                a.call);
         rc = EXIT_USAGE;
     } else {
         rc = a.to ? enqueue_to(&a) : enqueue_sql(&a, config.file->database.url, &call);

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "config_changes.h"
 #include "config_scalars.h"
+#include "config_trouble.h"
 #include "store/conn_info.h"
 
 #define STR_OPT(key, strct, field)                                                                 \
@@ -148,42 +149,8 @@ void config_changes(const struct config *from, const struct config *to,
     config__changes("", file_fields, from->file, to->file, each, arg);
 }
 
-/* libcyaml reports errors through its log: first the cause, then a backtrace whose first place
- * (line and column) is the error's. */
-struct trouble {
-    char cause[160]; /* it may begin with a long value: the place must have room behind it */
-    char place[320];
-};
-
-/* Of a text that is too long libcyaml shows the value, which may hold a password. */
-static size_t shown(const char *cause)
-{
-    static const char longer[] = "STRING length > ";
-    const char *at = strstr(cause, longer);
-    return at ? (size_t)(at - cause) + sizeof(longer) - 1 +
-                    strspn(at + sizeof(longer) - 1, "0123456789")
-              : strlen(cause);
-}
-
-__attribute__((format(printf, 3, 0))) static void on_cyaml(cyaml_log_t level, void *ctx,
-                                                           const char *fmt, va_list args)
-{
-    struct trouble *t = ctx;
-    char line[300];
-    vsnprintf(line, sizeof(line), fmt, args);
-    line[strcspn(line, "\n")] = 0;
-    if (level < CYAML_LOG_ERROR)
-        return;
-    const char *text = strncmp(line, "Load: ", 6) == 0 ? line + 6 : line;
-    const char *at = strstr(text, "(line: ");
-    if (at && !t->place[0])
-        snprintf(t->place, sizeof(t->place), "%s", at);
-    else if (!at && !t->cause[0] && !strstr(text, "Backtrace"))
-        snprintf(t->cause, sizeof(t->cause), "%.*s", (int)shown(text), text);
-}
-
 static const cyaml_config_t cyaml = {
-    .log_fn = on_cyaml,
+    .log_fn = config__trouble_log,
     .mem_fn = cyaml_mem,
     .log_level = CYAML_LOG_INFO,
     .flags = CYAML_CFG_DEFAULT,
@@ -208,7 +175,7 @@ static int slurp(const char *path, struct buf *ret, mode_t *ret_mode, struct err
 static int parse(const char *path, const struct buf *text, struct config_file **ret,
                  struct err *err)
 {
-    struct trouble trouble = {0};
+    struct config_trouble trouble = {0};
     cyaml_config_t config = cyaml;
     config.log_ctx = &trouble;
     cyaml_err_t rc =
@@ -217,9 +184,7 @@ static int parse(const char *path, const struct buf *text, struct config_file **
         return config__scalars(path, text, &config, file_fields, err);
     if (rc == CYAML_OK)
         return err_set(err, ERR_CONFIG, "config file '%s' is empty", path);
-    return err_set(err, ERR_CONFIG, "config file '%s': %s%s%s %s (docs/config.md lists every key)",
-                   path, cyaml_strerror(rc), trouble.cause[0] ? ": " : "", trouble.cause,
-                   trouble.place);
+    return config__trouble_err(&trouble, path, text, rc, err);
 }
 
 /* A password is a secret like a key: refuse a file that other users can read. */

@@ -7,7 +7,7 @@
 enum { CONTROL_TIMEOUT_MS = 10000 };
 
 struct control {
-    const char *line;
+    const char *address, *line;
     void (*answer)(void *arg, const char *line);
     void *arg;
     struct loop_timer *timer;
@@ -36,8 +36,10 @@ static void control_end(void *arg, struct loop_peer *peer, const struct err *err
 {
     struct control *c = arg;
     (void)peer;
-    err_set(c->err, ERR_NET, "%s",
-            err->code ? err->text : "the relay closed the connection without an answer");
+    err_set(c->err, ERR_NET,
+            "no relay answers at %.80s: %.100s: give the control endpoint of one "
+            "that runs (its key `control`)",
+            c->address, err->code ? err->text : "it closed the connection without an answer");
     c->timer = loop_timer_close(c->timer);
 }
 
@@ -53,7 +55,7 @@ int cli_control(const char *address, const char *line, void (*answer)(void *arg,
                 void *arg, struct err *err)
 {
     struct loop *l = loop_new();
-    struct control c = {.line = line, .answer = answer, .arg = arg, .err = err};
+    struct control c = {.address = address, .line = line, .answer = answer, .arg = arg, .err = err};
     struct loop_peer_events events = {control_open, control_line, control_end, &c};
     c.timer = loop_timer_new(l, control_late, &c);
     loop_timer_at(c.timer, loop_now_ms(l) + CONTROL_TIMEOUT_MS);

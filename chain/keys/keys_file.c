@@ -110,7 +110,10 @@ int keypair_from_file(const char *path, enum key_scheme scheme, struct keypair *
     int fd =
         open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* does not block on a FIFO */
     if (fd < 0)
-        return err_set(err, ERR_KEY, "key file %s: %s", path, strerror(errno));
+        return err_set(err, ERR_KEY, "key file %s: %s%s", path, strerror(errno),
+                       errno == ENOENT   ? ": correct the path, or make one (txrelay keys new)"
+                       : errno == EACCES ? ": let this user read it (chown)"
+                                         : "");
     int rc = check_file(fd, path, err);
     if (rc == 0) {
         size_t len = 0;

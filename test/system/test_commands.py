@@ -2,6 +2,7 @@
 import json
 import unittest
 
+from harness import proc
 from harness.cases import CaseWorld
 from harness.relay import cli
 from harness.world import World
@@ -210,6 +211,11 @@ MISTAKES = (
     (('status', 'NOBODY'), 1, ('schema txrelay', 'user mistaken', 'GRANT txrelay_follower TO mistaken')),
     (('enqueue', 'alice', '0x00', 'NOBODY'), 1, ('schema txrelay', 'user mistaken', 'GRANT txrelay_app TO mistaken')),
     (('policy', 'alice', 'NOBODY'), 1, ('schema txrelay', 'user mistaken', 'GRANT txrelay_relay TO mistaken')),
+    (('enqueue', 'alice', '0x000', 'DB'), 2, ('the call', "'0x000'", 'two digits for each byte')),
+    (('keys', 'show', '/nowhere'), 1, ('key file', '/nowhere', 'correct the path, or make one')),
+    (('encode', '--list', '--node', 'ws://127.0.0.1:1'), 1, ('ws://127.0.0.1:1', 'refused', 'start the node')),
+    (('drain', '--to', 'unix:/nowhere.sock'), 1, ('unix:/nowhere.sock', 'no relay answers', 'control endpoint')),
+    (('migrate', 'NOTMINE'), 1, ('permission denied', 'user mistaken', 'GRANT CREATE ON DATABASE')),
     (('pause', 'alice'), 2, ('the reason is missing', 'txrelay blocked')),
     (('pause', 'alise', 'lunch', 'DB'), 1, ('no such account', '"alise"', 'registered')),
     (('pause', 'alice', 'lunch', 'NOBODY'), 1, ('schema txrelay', 'user mistaken', 'GRANT txrelay_relay TO mistaken')),
@@ -225,7 +231,37 @@ MISTAKES = (
 )
 
 
+# A configuration, and what the message has besides the file and "line: L, column: C" of its third entry.
+CONFIGS = (
+    ('name: r\nchain:\n  endpoints:\n    - ws://x\nacounts:\n  - alias: a\n', ("'acounts'", 'near: accounts'), (5, 1)),
+    ('chain:\n  endpoints:\n    - ws://x\n  genesi: 1\n', ("'genesi'", 'near: genesis'), (4, 3)),
+    ('manager:\n  window: many\n', ('manager.window', "'many'", 'whole number'), (2, 11)),
+    ('manager:\n  window: -5\n', ('manager.window', "'-5'", 'whole number'), (2, 11)),
+    ('manager:\n  window: 0\n', ('manager.window', '0', 'from 1 to 1000000'), None),
+    ('chain:\n  insecure: flase\n', ('chain.insecure', "'flase'", 'true or false'), None),
+    ('chain:\n  endpoints:\n    - ""\n', ('chain.endpoints[1]', 'is empty', 'give it a value'), (3, 7)),
+    ('chain:\n  endpoints: ws://x\n', ('chain.endpoints', 'must be a list', 'a line of its own'), (2, 14)),
+    ('chain: x\n', ('chain', 'must be a section', 'write its keys below it'), (1, 8)),
+    ('name: r\nchain:\n\tendpoints: x\n', ('behind this place', 'not with tabs'), (2, 1)),
+    ('accounts:\n  - scheme: sr25519\n', ('accounts[1]', 'has no key alias', 'add it'), (2, 13)),
+    ('name: r\nname: s\n', ('name', 'twice', 'remove one'), (1, 7)),
+)
+
+
 class Mistakes(unittest.TestCase):
+    def test_each_in_a_configuration(self):
+        folder = proc.make_dir('txc-')
+        for n, (text, words, place) in enumerate(CONFIGS):
+            path = f'{folder}/{n}.yaml'
+            with open(path, 'w') as file:
+                file.write(text)
+            done = cli('check', '--config', path, check=False)
+            with self.subTest(text):
+                self.assertEqual(done.returncode, 2, done.stderr)
+                for word in (path, *words, *(['line: %u, column: %u' % place] if place else [])):
+                    self.assertIn(word, done.stderr)
+                self.assertLess(len(done.stderr), 299)  # nothing was cut
+
     def test_each_says_the_thing_the_value_and_the_way_out(self):
         with World() as world:
             bare = world.pg.sibling(f'bare{world.number}')
@@ -233,7 +269,8 @@ class Mistakes(unittest.TestCase):
             world.pg.query('CREATE ROLE mistaken LOGIN')
             self.addCleanup(world.pg.query, 'DROP ROLE mistaken')
             places = {'DB': world.pg.dsn, 'BARE': bare.dsn, 'NOBODY': world.pg.dsn + ' user=mistaken',
-                      'MISSING': world.pg.dsn + ' dbname=nosuch'}
+                      'MISSING': world.pg.dsn + ' dbname=nosuch',
+                      'NOTMINE': bare.dsn + ' user=mistaken'}
             for args, code, words in MISTAKES:
                 line = [y for x in args for y in (('--database', places[x]) if x in places else (x,))]
                 with self.subTest(' '.join(args)):

@@ -619,7 +619,7 @@ static void files_that_are_none(void **state)
 {
     (void)state;
     static const char *const files[][2] = {
-        {"", "is empty"}, {"# a comment\n", "is empty"}, {"- a\n", "Expecting MAPPING"}};
+        {"", "is empty"}, {"# a comment\n", "is empty"}, {"- a\n", "must be a section with keys"}};
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         struct config config;
         struct err err = {0};
