@@ -1,4 +1,4 @@
-/* libcyaml reports errors through its log: first the cause, then a backtrace from the innermost part
+/* libcyaml reports errors through its log: the cause, then a backtrace from the innermost part
  * outwards. Its words are those of its own source, and the place of an unknown key is that of the
  * value before it. */
 #include "config_trouble.h"

@@ -1,4 +1,5 @@
-/* What libcyaml reports of a file that it refuses, in words that name the key, the value, the place and the way out. */
+/* What libcyaml reports of a file that it refuses, in words that name the key, the value, the place
+ * and the way out. */
 #ifndef MAIN_CONFIG_TROUBLE_H
 #define MAIN_CONFIG_TROUBLE_H
 

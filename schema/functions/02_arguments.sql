@@ -45,8 +45,8 @@ $$;
 
 -- Checks the options of both enqueue functions. Their callers test the options first and call this
 -- only if one may be wrong: entering a function costs more than all of these comparisons.
-CREATE OR REPLACE FUNCTION txrelay.check_options(p_function text, p_priority int, p_creator text, p_not_before timestamptz,
-    p_deadline timestamptz, p_spec_version int, p_tip numeric, p_max_tip numeric, p_deadline_block bigint, p_retries int)
+CREATE OR REPLACE FUNCTION txrelay.check_options(p_function text, p_priority bigint, p_creator text, p_not_before timestamptz,
+    p_deadline timestamptz, p_spec_version bigint, p_tip numeric, p_max_tip numeric, p_deadline_block bigint, p_retries bigint)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
@@ -71,8 +71,8 @@ BEGIN
         PERFORM bad_argument(p_function, 'deadline', format('is %s; it must be later than now (%s)%s', p_deadline,
             clock_timestamp(), coalesce(format(' and than not_before (%s)', p_not_before), '')),
             'Pass a later deadline, or NULL for none.');
-    ELSIF p_spec_version < 0 THEN
-        PERFORM bad_argument(p_function, 'spec_version', format('is %s; it must not be negative', p_spec_version),
+    ELSIF p_spec_version NOT BETWEEN 0 AND 4294967295 THEN
+        PERFORM bad_argument(p_function, 'spec_version', format('is %s; it must be 0 to 4294967295', p_spec_version),
             'It is the runtime spec version that the call was made for; leave it out to sign under any.');
     ELSIF p_tip > p_max_tip THEN
         PERFORM bad_argument(p_function, 'tip', format('is %s; it must not be above max_tip (%s)', p_tip, p_max_tip),
@@ -163,6 +163,40 @@ LANGUAGE sql IMMUTABLE AS $$
     SELECT pg_catalog.octet_length(p_call) OPERATOR(pg_catalog.<@) pg_catalog.int4range(1, 1048576, '[]')
 $$;
 
+-- Refuses bytes that are a text of hexadecimal digits: a driver makes them of a call that it was given
+-- as a string. Its callers have seen that the second byte is an x.
+CREATE OR REPLACE FUNCTION txrelay.check_hex_text(p_function text, p_argument text, p_call bytea) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_text text := replace(encode(p_call, 'escape'), '\\', '\');
+BEGIN
+    IF v_text ~ '^[0\\]x([0-9a-fA-F]{2})*$' THEN
+        PERFORM bad_argument(p_function, p_argument, format('is the text %s%s and not the bytes that it stands for',
+            quote_literal(left(v_text, 20)), CASE WHEN length(v_text) > 20 THEN '...' ELSE '' END),
+            'Decode it first: decode(substr(text, 3), ''hex'') in SQL, bytes.fromhex(text[2:]) in Python, '
+            'Buffer.from(text.slice(2), ''hex'') in Node.');
+    END IF;
+END
+$$;
+
+-- The times of a transaction whose caller gave a span instead: expires_in for deadline, delay for
+-- not_before. They count from now, by the clock that deadlines are compared with.
+CREATE OR REPLACE FUNCTION txrelay.time_of_span(p_function text, p_argument text, p_span interval, p_other text,
+    p_time timestamptz) RETURNS timestamptz
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF p_span IS NULL THEN
+        RETURN p_time;
+    ELSIF p_time IS NOT NULL THEN
+        PERFORM bad_argument(p_function, p_argument, format('is %s, and %s is given too', p_span, p_other), 'Give one of the two.');
+    ELSIF p_span <= interval '0' OR p_span > interval '1000 years' THEN
+        PERFORM bad_argument(p_function, p_argument, format('is %s; it must be above 0 and at most 1000 years', p_span),
+            format('It counts from now. For a time: %s.', p_other));
+    END IF;
+    RETURN clock_timestamp() + p_span;
+END
+$$;
+
 -- Raises the error for an argument that size_fits refuses.
 CREATE OR REPLACE FUNCTION txrelay.bad_size(p_function text, p_argument text, p_call bytea, p_hint text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -183,6 +217,8 @@ BEGIN
     IF FOUND THEN
         PERFORM bad_size('enqueue_many', format('calls[%s]', v_bad.n), v_bad.call, 'Pass SCALE-encoded calls.');
     END IF;
+    PERFORM check_hex_text('enqueue_many', format('calls[%s]', u.n), u.call) FROM unnest(p_calls) WITH ORDINALITY u (call, n)
+        WHERE substr(u.call, 2, 1) = 'x' ORDER BY u.n;
     SELECT u.n, octet_length(u.key) AS bytes INTO v_bad FROM unnest(p_keys) WITH ORDINALITY u (key, n)
         WHERE octet_length(u.key) NOT BETWEEN 1 AND 200 ORDER BY u.n LIMIT 1;
     IF FOUND THEN

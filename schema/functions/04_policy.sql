@@ -191,7 +191,7 @@ $$;
 -- takes an id, until its commit, so that ids and nonces follow the order of commits. Options that
 -- would give a row another place are refused. A relay that enqueues for an application does not wait,
 -- because its other statements need the session.
-CREATE OR REPLACE FUNCTION txrelay.strict_turn(p_function text, a txrelay.accounts, p_priority int, p_not_before timestamptz)
+CREATE OR REPLACE FUNCTION txrelay.strict_turn(p_function text, a txrelay.accounts, p_priority bigint, p_not_before timestamptz)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN

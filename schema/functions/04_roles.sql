@@ -80,7 +80,7 @@ END
 $$;
 
 -- Refuses a priority or a tip that the account's policy does not allow to applications.
-CREATE OR REPLACE FUNCTION txrelay.check_bounds(p_function text, p_account text, p_priority int, p_tip numeric) RETURNS void
+CREATE OR REPLACE FUNCTION txrelay.check_bounds(p_function text, p_account text, p_priority bigint, p_tip numeric) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     a record;

@@ -36,9 +36,9 @@ $$;
 
 -- The rest of enqueue, for what its one statement does not handle: an account that is not named by
 -- its alias, a key that exists already, and accounts that are careful: strict order, users, bounds.
-CREATE OR REPLACE FUNCTION txrelay.enqueue_searching(account text, call bytea, key text, priority int, not_before timestamptz,
-    deadline timestamptz, creator text, spec_version int, tip numeric, max_tip numeric, deadline_block bigint,
-    retries int) RETURNS bigint
+CREATE OR REPLACE FUNCTION txrelay.enqueue_searching(account text, call bytea, key text, priority bigint, not_before timestamptz,
+    deadline timestamptz, creator text, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint,
+    retries bigint) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_variable
 DECLARE
@@ -70,10 +70,11 @@ $$;
 
 -- One statement finds the account by its alias, writes row and key, and tries the doorbell. Every
 -- transaction pays for every node of an expression again (README.md, "What enqueue costs").
-CREATE OR REPLACE FUNCTION txrelay.enqueue(account text, call bytea, key text DEFAULT NULL, priority int DEFAULT 0,
+CREATE OR REPLACE FUNCTION txrelay.enqueue(account text, call bytea, key text DEFAULT NULL, priority bigint DEFAULT 0,
     not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL, creator text DEFAULT NULL,
-    spec_version int DEFAULT NULL, tip numeric DEFAULT NULL, max_tip numeric DEFAULT NULL,
-    deadline_block bigint DEFAULT NULL, retries int DEFAULT 0) RETURNS bigint
+    spec_version bigint DEFAULT NULL, tip numeric DEFAULT NULL, max_tip numeric DEFAULT NULL,
+    deadline_block bigint DEFAULT NULL, retries bigint DEFAULT 0, expires_in interval DEFAULT NULL,
+    delay interval DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -82,10 +83,14 @@ DECLARE
     v_new boolean; -- by the statement's snapshot, which is older than its id
 BEGIN
     -- Options, or a call of a wrong size, take the longer way.
-    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block) | priority | retries = 0
-        AND size_fits(call)) IS NOT TRUE THEN
+    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block, expires_in, delay) | priority
+        | retries = 0 AND size_fits(call) AND substr(call, 2, 1) <> 'x') IS NOT TRUE THEN
+        IF num_nonnulls(expires_in, delay) > 0 THEN
+            deadline := time_of_span('enqueue', 'expires_in', expires_in, 'deadline', deadline);
+            not_before := time_of_span('enqueue', 'delay', delay, 'not_before', not_before);
+        END IF;
         IF priority IS NULL OR priority NOT BETWEEN -1000 AND 1000 OR octet_length(creator) > 200
-           OR num_nonnulls(tip, max_tip, deadline_block) > 0 OR retries IS DISTINCT FROM 0 OR spec_version < 0
+           OR num_nonnulls(tip, max_tip, deadline_block) > 0 OR retries IS DISTINCT FROM 0 OR spec_version NOT BETWEEN 0 AND 4294967295
            OR deadline <= greatest(clock_timestamp(), not_before) OR (time_fits(deadline) AND time_fits(not_before)) IS FALSE THEN
             PERFORM check_options('enqueue', priority, creator, not_before, deadline, spec_version, tip, max_tip,
                 deadline_block, retries);
@@ -95,6 +100,8 @@ BEGIN
         END IF;
         IF size_fits(call) IS NOT TRUE THEN
             PERFORM bad_size('enqueue', 'call', call, 'Pass the SCALE-encoded call. Split a batch that is too large.');
+        ELSIF substr(call, 2, 1) = 'x' THEN
+            PERFORM check_hex_text('enqueue', 'call', call);
         END IF;
     END IF;
 
@@ -193,10 +200,11 @@ $$;
 
 -- Returns ids in the order of the calls, and nonces follow the same order. A key that appears twice
 -- in the array gives one transaction. The options hold for every call.
-CREATE OR REPLACE FUNCTION txrelay.enqueue_many(account text, calls bytea[], keys text[] DEFAULT NULL, priority int DEFAULT 0,
+CREATE OR REPLACE FUNCTION txrelay.enqueue_many(account text, calls bytea[], keys text[] DEFAULT NULL, priority bigint DEFAULT 0,
     creator text DEFAULT NULL, not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL,
-    spec_version int DEFAULT NULL, tip numeric DEFAULT NULL, max_tip numeric DEFAULT NULL,
-    deadline_block bigint DEFAULT NULL, retries int DEFAULT 0) RETURNS bigint[]
+    spec_version bigint DEFAULT NULL, tip numeric DEFAULT NULL, max_tip numeric DEFAULT NULL,
+    deadline_block bigint DEFAULT NULL, retries bigint DEFAULT 0, expires_in interval DEFAULT NULL,
+    delay interval DEFAULT NULL) RETURNS bigint[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -216,8 +224,10 @@ BEGIN
         PERFORM bad_argument('enqueue_many', 'keys', format('has %s elements and calls has %s', cardinality(keys),
             cardinality(calls)), 'Give one key per call (NULL elements are allowed), or leave keys out.');
     END IF;
-    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block) | priority | retries = 0)
-       IS NOT TRUE THEN
+    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block, expires_in, delay) | priority
+        | retries = 0) IS NOT TRUE THEN
+        deadline := time_of_span('enqueue_many', 'expires_in', expires_in, 'deadline', deadline);
+        not_before := time_of_span('enqueue_many', 'delay', delay, 'not_before', not_before);
         PERFORM check_options('enqueue_many', priority, creator, not_before, deadline, spec_version, tip, max_tip,
             deadline_block, retries);
         PERFORM check_bounds('enqueue_many', enqueue_many.account, priority, tip);
@@ -234,12 +244,13 @@ BEGIN
     -- One pass over the arrays draws ids, which ascend in any order of the elements, and counts valid
     -- elements.
     SELECT (SELECT h.highest_id FROM high_water h WHERE h.one), array_agg(nextval('txrelay.transaction_id')), -- any order
-            count(*) FILTER (WHERE size_fits(u.call)
+            count(*) FILTER (WHERE size_fits(u.call) AND substr(u.call, 2, 1) <> 'x'
                 AND octet_length(u.key) <@ int4range(1, 200, '[]') IS NOT FALSE), count(u.key)
         INTO v_given, v_ids, v_good, v_keys FROM unnest(calls, keys) u (call, key);
     IF v_good <> cardinality(calls) THEN
         PERFORM check_elements(calls, keys);
-    ELSIF v_ids IS NULL THEN
+    END IF;
+    IF v_ids IS NULL THEN
         RETURN '{}';
     ELSIF v_ids[1] <= v_given THEN
         PERFORM id_given_again('enqueue_many', v_ids[1]);

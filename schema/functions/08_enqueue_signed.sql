@@ -74,6 +74,8 @@ BEGIN
             'It names who asked; leave it out for the session''s user.');
     ELSIF size_fits(extrinsic) IS NOT TRUE THEN
         PERFORM bad_size('enqueue_signed', 'extrinsic', extrinsic, 'Pass the whole signed extrinsic.');
+    ELSIF substr(extrinsic, 2, 1) = 'x' THEN
+        PERFORM check_hex_text('enqueue_signed', 'extrinsic', extrinsic);
     END IF;
     IF getdatabaseencoding() = 'SQL_ASCII' THEN
         PERFORM check_text('enqueue_signed', 'creator', creator), check_text('enqueue_signed', 'key', key);

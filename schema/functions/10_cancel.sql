@@ -285,12 +285,12 @@ BEGIN
         PERFORM bad_argument('retry', 'deadline_block', format('of transaction %s was %s, and block %s is final', f.id, v_block,
             a.block), 'Pass deadline_block => a later block, or 0 for none.');
     END IF;
-    v_new := enqueue(a.alias, f.call, priority => coalesce((f.options ->> 'priority')::int, 0),
+    v_new := enqueue(a.alias, f.call, priority => coalesce((f.options ->> 'priority')::bigint, 0),
         not_before => CASE WHEN (f.options ->> 'not_before')::timestamptz > clock_timestamp()
             THEN (f.options ->> 'not_before')::timestamptz END,
-        deadline => v_deadline, creator => f.creator, spec_version => (f.options ->> 'spec_version')::int,
+        deadline => v_deadline, creator => f.creator, spec_version => (f.options ->> 'spec_version')::bigint,
         tip => (f.options ->> 'tip')::numeric, max_tip => (f.options ->> 'max_tip')::numeric, deadline_block => v_block,
-        retries => coalesce((f.options ->> 'retries')::int, 0));
+        retries => coalesce((f.options ->> 'retries')::bigint, 0));
     UPDATE outbox o SET role = f.role WHERE o.id = v_new AND o.role IS DISTINCT FROM f.role;
     UPDATE retries r SET new_id = v_new WHERE r.id = f.id;
     RETURN v_new;

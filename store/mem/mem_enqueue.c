@@ -68,9 +68,6 @@ static int check_options(const struct mem_db *db, const struct store_enqueue *r,
             err, "TR011",
             "deadline is %lld ms; it must be later than now (%lld) and than not_before (%lld)",
             (long long)r->deadline_ms, (long long)(now / 1000), (long long)r->not_before_ms);
-    if (r->guard > INT32_MAX)
-        return mem__fail(err, "TR011", "spec_version is %d; it must not be negative",
-                         (int32_t)r->guard);
     if (r->tip && r->max_tip && tip > max_tip)
         return mem__fail(err, "TR011", "tip is %.60s; it must not be above max_tip (%.60s)", r->tip,
                          r->max_tip);

@@ -1,7 +1,7 @@
 -- $1 account (alias, 0x id or address), $2 call, $3 key, $4 priority, $5 creator, $6 not before and $7 deadline (ms since
 -- 1970), $8 runtime spec version, $9 tip and $10 its limit (decimal text), $11 last block, $12 retries. An application's open
 -- transaction (the same key, strict order) is not waited for for long (set_session.sql): the leader's writes wait behind this.
-SELECT txrelay.enqueue($1, $2, key => $3, priority => $4, creator => $5,
+SELECT txrelay.enqueue($1, $2, key => $3, priority => $4::int, creator => $5,
     not_before => to_timestamp($6::double precision / 1000), deadline => to_timestamp($7::double precision / 1000),
-    spec_version => $8::bigint::int, tip => $9::text::numeric, max_tip => $10::text::numeric, deadline_block => $11,
-    retries => $12::bigint::int)
+    spec_version => $8::bigint, tip => $9::text::numeric, max_tip => $10::text::numeric, deadline_block => $11,
+    retries => $12::bigint)
