@@ -490,8 +490,7 @@ static void slot_start(struct slot *s)
     PRE(s->state == SLOT_IDLE);
     struct node *n = s->node;
     s->head.number = s->number;
-    /* No block has its own hash in its state, and the best one may be final. */
-    if (n->no_block_hash && s->number == n->info.finalized_number) {
+    if (s->number == n->info.finalized_number) { /* the endpoint has told its hash */
         memcpy(s->head.hash, n->info.finalized_hash, 32);
         ask_block(s);
         return;

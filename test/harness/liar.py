@@ -3,12 +3,16 @@ what the node says: by a rule of the test.
 
     lie(said)              None: the relay is told what the node said; else the list of messages that it is told instead
     reply(method, params)  None: the node is asked; else a result that the node never gave, or a Refusal, and it is not asked
+    tls                    (certificate, key): it speaks wss
     greeting               bytes that answer the upgrade to WebSocket; the connection ends behind them
 
 Texts only: neither a relay nor a node sends binary messages. Two threads a connection."""
 import copy
 import json
+import os
 import socket
+import ssl
+import subprocess
 import threading
 import time
 from collections import Counter
@@ -17,6 +21,7 @@ from urllib.parse import urlparse
 from . import proc
 
 TEXT = 1
+UNAVAILABLE = b'HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n'
 SILENCE = []
 
 
@@ -109,17 +114,63 @@ class Limit:
             return self.refusal
 
 
+class Lag:
+    """An endpoint that is some blocks behind: a rule for `reply` and a lie. Blocks that are asked for by their hash are there."""
+
+    AT = {'state_getStorage': 1, 'state_queryStorageAt': 1, 'state_call': 2, 'state_getMetadata': 0, 'state_getRuntimeVersion': 0}
+    HEADS = ('chain_newHead', 'chain_finalizedHead')
+
+    def __init__(self, chain, blocks):
+        self.chain, self.blocks = chain, blocks
+
+    def _hash(self, number):
+        return self.chain.rpc('chain_getBlockHash', max(number, 0))
+
+    def _best(self):
+        return max(int(self.chain.rpc('chain_getHeader')['number'], 16) - self.blocks, 0)
+
+    def reply(self, method, params):
+        if method == 'chain_getFinalizedHead':
+            return self._hash(self.chain.finalized_number() - self.blocks)
+        if method == 'chain_getBlockHash':
+            return self._hash(self._best()) if not params else Null if params[0] > self._best() else None
+        if method in ('chain_getHeader', 'chain_getBlock') and not params:
+            return self.chain.rpc(method, self._hash(self._best()))
+        if self.AT.get(method) == len(params):
+            return self.chain.rpc(method, *params, self._hash(self._best()))
+        return None
+
+    def lie(self, said):
+        if said.message.get('method') not in self.HEADS:
+            return None
+        return [said.but(self.chain.rpc('chain_getHeader', self._hash(int(said.result['number'], 16) - self.blocks)))]
+
+
+def certificate(directory):
+    """(certificate, key) of 127.0.0.1, signed by itself."""
+    paths = os.path.join(directory, 'node.crt'), os.path.join(directory, 'node.key')
+    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2',
+                    '-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1', '-out', paths[0], '-keyout', paths[1]],
+                   check=True, capture_output=True)
+    return paths
+
+
 class Liar:
-    def __init__(self, node_url, lie=None):
+    def __init__(self, node_url, lie=None, tls=None):
         node = urlparse(node_url)
         self.node = node.hostname, node.port
         self.lie, self.reply, self.greeting = lie, None, None
         self.lies, self.accepted, self.error = Counter(), 0, None
+        self.asked, self.bytes_up, self.bytes_down = Counter(), 0, 0  # requests by method; payloads in both directions
+        self.tls = None
+        if tls:  # (certificate, key)
+            self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.tls.load_cert_chain(*tls)
         self._links, self._lock = set(), threading.Lock()
         self._listener = socket.socket()
         self._listener.bind(('127.0.0.1', 0))
         self._listener.listen(16)
-        self.url = f'ws://127.0.0.1:{self._listener.getsockname()[1]}'
+        self.url = f'{"wss" if tls else "ws"}://127.0.0.1:{self._listener.getsockname()[1]}'
         threading.Thread(target=self._accept, daemon=True).start()
         proc.on_exit(self.close)
 
@@ -128,6 +179,14 @@ class Liar:
 
     def told(self, method):
         return self.lies[method]
+
+    def leave(self):
+        """As a node that is stopped behind a gateway, until `come_back`."""
+        self.greeting = UNAVAILABLE
+        self.cut()
+
+    def come_back(self):
+        self.greeting = None
 
     def cut(self):
         """Ends every connection."""
@@ -150,6 +209,11 @@ class Liar:
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client):
+        if self.tls:
+            try:
+                client = self.tls.wrap_socket(client, server_side=True)
+            except OSError:  # it does not trust the certificate, or left
+                return
         link = Link(self, client)
         with self._lock:
             self._links.add(link)
@@ -183,12 +247,14 @@ class Link:
         threading.Thread(target=self._down, daemon=True).start()
         while True:
             raw, opcode, payload = read_message(up)
+            self.liar.bytes_up += len(payload)
             if opcode != TEXT or self._asked(json.loads(payload)):
                 self.server.sendall(raw)
 
     def _asked(self, request):
         """Is the node asked this?"""
         method, params = request['method'], request['params']
+        self.liar.asked[method] += 1
         result = self.liar.reply(method, params) if self.liar.reply else None
         if result is None:
             self.asked[request['id']] = method, params
@@ -206,6 +272,7 @@ class Link:
                 self.client.sendall(head)
             while True:
                 raw, opcode, payload = read_message(down)
+                self.liar.bytes_down += len(payload)
                 if opcode == TEXT:
                     self._told(raw, json.loads(payload))
                 else:

@@ -2,11 +2,9 @@
 one is asked, the service goes on, and nothing waits without a word."""
 from harness import proc
 from harness.cases import CaseTest, load_tests  # noqa: F401
-from harness.liar import Liar, Limit, Pruned, Refusal, closed, of_another_chain
+from harness.liar import UNAVAILABLE, Lag, Liar, Limit, Pruned, Refusal, certificate, closed, of_another_chain
 from harness.relay import cli
 from harness.world import ALICE, BOB
-
-UNAVAILABLE = b'HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n'
 
 
 class EndpointsTest(CaseTest):
@@ -259,6 +257,21 @@ class EndpointsTest(CaseTest):
         first.wait_log('leader.no_endpoint.*account=alice')
         world.wait_end(tx)
         self.assert_once(world)
+
+    def test_over_tls(self):
+        """With the certificate it is trusted; without it is not."""
+        world = self.world('--block-ms', '100', start=False)
+        files = certificate(world.dir)
+        liar = Liar(world.chain.ws, tls=files)
+        self.addCleanup(liar.close)
+        stranger = world.relay('stranger', endpoints=[liar.url])
+        stranger.wait_log('chain.down.*certificate')
+        stranger.kill()
+        relay = world.relay('one', endpoints=[liar.url], chain={'ca_file': files[0]})
+        world.wait_leader(relay)
+        world.enqueue('over TLS')
+        self.assert_once(world)
+        self.assertGreater(liar.asked['chain_getBlock'], 0)
 
     def test_check_measures_each_endpoint(self):
         world = self.world('--block-ms', '100')
