@@ -490,7 +490,8 @@ static void slot_start(struct slot *s)
     PRE(s->state == SLOT_IDLE);
     struct node *n = s->node;
     s->head.number = s->number;
-    if (s->number == n->info.finalized_number) { /* the endpoint has told its hash */
+    /* The endpoint has told its hash. One that does not lead to a block is asked for. */
+    if (s->number == n->info.finalized_number && (s->attempts == 0 || n->no_block_hash)) {
         memcpy(s->head.hash, n->info.finalized_hash, 32);
         ask_block(s);
         return;
