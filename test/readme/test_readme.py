@@ -128,10 +128,10 @@ class Pages(unittest.TestCase):
         self.addCleanup(chain.process.kill)
         self.env['NODE'] = chain.ws
         said = {page: self.run_page(page) for page in CONTINUED}
-        proc.wait_for('the ten transactions to end', lambda: len(self.outcomes()) == 10)
-        self.assertEqual(set(self.outcomes()), {'ok'})
+        proc.wait_for('the transactions to end', lambda: len(self.outcomes()) == 13)
+        self.assertEqual(sorted(self.outcomes()), ['cancelled'] + 12 * ['ok'])
         calls = self.calls(chain)
-        for content in ('hello', 'from node', 'from python', 'from C', 'shell', 'named', 'at once', 'signed elsewhere', 'solo',
+        for content in ('hello', 'one', 'two', 'from node', 'from python', 'from C', 'shell', 'named', 'at once', 'signed elsewhere', 'solo',
                         'drill1', 'drill2'):
             self.assertIn(remark(content), calls, content)
         self.assertIn('nothing is wrong', said['docs/drill.md'])
@@ -139,9 +139,12 @@ class Pages(unittest.TestCase):
     def test_pages_alone(self):
         for page in ALONE:
             said = self.run_page(page)
+            with open(os.path.join(self.dir, 'devchain.log')) as file:
+                self.assertIn('listening ' + self.env['NODE'], file.read(), 'another program has its port')
             self.assertEqual(self.outcomes(), ['ok', 'dispatch_error', 'ok'])
             self.assertIn('exit code 4', said)
             self.assertIn('Balances.InsufficientBalance', said)
+            self.assertRegex(said, r'txrelay_finished_total\{account="alice",outcome="dispatch_error"\} 1')
             self.assertRegex(said, r'alice +txrelay-relay-2\S* +2 ')
             self.assertIn('nothing is wrong', said)
             self.assertNotIn(remark('never'), self.calls(Chain(self.env['NODE'])))
