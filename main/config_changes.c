@@ -42,8 +42,9 @@ static bool same(const cyaml_schema_value_t *v, const uint8_t *a, uint64_t a_cou
                  const uint8_t *b, uint64_t b_count)
 {
     if (v->flags & CYAML_FLAG_POINTER) {
-        memcpy(&a, a, sizeof(a));
-        memcpy(&b, b, sizeof(b));
+        const uint8_t *const fields[] = {a, b};
+        memcpy(&a, fields[0], sizeof(void *));
+        memcpy(&b, fields[1], sizeof(void *));
         if (!a || !b)
             return !a && !b;
     }
