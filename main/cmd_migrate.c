@@ -3,6 +3,7 @@
 
 #include "cli.h"
 #include "command.h"
+#include "schema/schema.h"
 #include "store/migrate.h"
 
 struct migrating {
@@ -23,21 +24,58 @@ static void migrated(struct migrate *m)
     x->ids_behind = m->ids_behind;
 }
 
+struct migrate_args {
+    struct arguments args;
+    bool dry_run;
+};
+
+enum { OPT_DRY_RUN = 1000 };
+
+static error_t option(struct arguments *a, int key, char *arg, struct argp_state *state)
+{
+    (void)arg;
+    (void)state;
+    if (key != OPT_DRY_RUN)
+        return ARGP_ERR_UNKNOWN;
+    ((struct migrate_args *)a)->dry_run = true;
+    return 0;
+}
+
+static const struct argp_option options[] = {
+    {"dry-run", OPT_DRY_RUN, NULL, 0, "change nothing: print what would be applied", 0}, {0}};
+
+static void print_plan(const struct migrating *x)
+{
+    for (int i = x->from; i < x->to; i++)
+        printf("would apply migrations/%s\n", schema_set()->migrations[i].name);
+    if (x->applied)
+        puts("would apply all functions, views, triggers and rights");
+    else
+        printf("schema version %d: nothing to do\n", x->to);
+}
+
 static int run_migrate(int argc, char **argv)
 {
-    struct arguments a = {0};
+    struct migrate_args a = {0};
     struct config config;
-    int rc = command_start(&command_migrate, argc, argv, &a, true, &config);
+    int rc = command_start(&command_migrate, argc, argv, &a.args, true, &config);
     if (rc)
         return rc;
     struct migrating x = {0};
     struct loop *l = loop_new();
-    migrate_start(l, &x.m, config.file->database.url, migrated);
+    if (a.dry_run)
+        migrate_dry_run(l, &x.m, config.file->database.url, migrated);
+    else
+        migrate_start(l, &x.m, config.file->database.url, migrated);
     loop_run(l);
     loop_free(l);
     config_done(&config);
     if (x.err.code)
         return cli_fail(&x.err);
+    if (a.dry_run) {
+        print_plan(&x);
+        return EXIT_OK;
+    }
     if (x.from == x.to && x.applied)
         printf("schema version %d: functions, views, triggers and rights applied again\n", x.to);
     else if (x.from == x.to)
@@ -55,6 +93,8 @@ const struct command command_migrate = {
     .without = COMMAND_DATABASE_ONLY,
     .run = run_migrate,
     .what = "install or update the database schema",
+    .options = options,
+    .option = option,
     .doc = "Install or upgrade the schema, and restore functions, views, triggers and rights "
            "that were changed by hand. Several at once are safe. A schema that is newer than "
            "this program, or was installed from another build's migrations, is refused."};

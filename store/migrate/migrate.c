@@ -97,11 +97,23 @@ static bool is_other_shape(const char *sqlstate)
 
 /* ---- what is there ---- */
 
+/* The first step that changes something; a dry run ends here. */
+static void begin(struct migrate *m)
+{
+    if (!m->dry_run) {
+        run_migration(m);
+        return;
+    }
+    m->to = (int)m->set->count;
+    m->applied = true;
+    finish(m, &(struct err){0});
+}
+
 static void on_found(struct migrate *m, int found)
 {
     struct err err;
     if (found == 0) {
-        run_migration(m);
+        begin(m);
     } else if (found == 1) {
         err_set(&err, ERR_DB_SCHEMA,
                 "the database has a txrelay schema of a build before the first release, which "
@@ -130,10 +142,13 @@ static void on_checked(struct migrate *m, const struct conn_result *r)
     if (fit == SCHEMA_NEWER || fit == SCHEMA_FOREIGN) {
         finish(m, &err);
     } else if (fit == SCHEMA_FITS && found.text[SCHEMA_COL_RECORDED]) {
-        run(m, MIGRATE_IDS_WAIT, sql__text(SQL_REPAIR_IDS));
+        if (m->dry_run)
+            finish(m, &err);
+        else
+            run(m, MIGRATE_IDS_WAIT, sql__text(SQL_REPAIR_IDS));
     } else {
         m->next = (size_t)m->from;
-        run_migration(m);
+        begin(m);
     }
 }
 
@@ -249,4 +264,11 @@ void migrate_start(struct loop *l, struct migrate *m, const char *dsn,
                    void (*cb)(struct migrate *m))
 {
     migrate_start_set(l, m, dsn, schema_set(), cb);
+}
+
+void migrate_dry_run(struct loop *l, struct migrate *m, const char *dsn,
+                     void (*cb)(struct migrate *m))
+{
+    migrate_start(l, m, dsn, cb);
+    m->dry_run = true; /* before the connection is up */
 }

@@ -165,6 +165,21 @@ class Acting(unittest.TestCase):
                 self.assertEqual(world.wait_end(tx), ('ok', None))
             self.assertEqual(world.end(one)[0], 'cancelled')
 
+    def test_migrate_dry_run(self):
+        with World() as world:
+            bare = world.pg.sibling(f'dry{world.number}')
+            db = ('--database', bare.dsn)
+            last = world.pg.value('SELECT max(version) FROM txrelay.schema_version')
+            plan = cli('migrate', '--dry-run', *db).stdout.splitlines()
+            self.assertEqual(plan[0], 'would apply migrations/0001_init.sql')
+            self.assertEqual((len(plan), plan[-1]), (last + 1, 'would apply all functions, views, triggers and rights'))
+            self.assertIsNone(bare.value("SELECT to_regnamespace('txrelay')"))
+            cli('migrate', *db)
+            self.assertEqual(cli('migrate', '--dry-run', *db).stdout, f'schema version {last}: nothing to do\n')
+            bare.query('DROP FUNCTION txrelay.retry')
+            self.assertEqual(cli('migrate', '--dry-run', *db).stdout, plan[-1] + '\n')
+            self.assertEqual(bare.value("SELECT count(*) FROM pg_proc WHERE proname = 'retry'"), 0)
+
     def test_top(self):
         with World() as world:
             world.wait_leader(world.relay('one'))

@@ -59,6 +59,7 @@ struct migrate {
     struct conn *conn;
     struct conn_query query;
     size_t next; /* index of the file at work */
+    bool dry_run;
     bool dropped;
     void (*cb)(struct migrate *m);
 };
@@ -67,6 +68,10 @@ struct migrate {
  * caller's again then. */
 void migrate_start(struct loop *l, struct migrate *m, const char *dsn,
                    void (*cb)(struct migrate *m));
+/* Changes nothing: m says what migrate_start would do now, but for ids_behind. It waits for one
+ * that is under way. */
+void migrate_dry_run(struct loop *l, struct migrate *m, const char *dsn,
+                     void (*cb)(struct migrate *m));
 /* With another schema than the one that is compiled in; it must live until the callback. */
 void migrate_start_set(struct loop *l, struct migrate *m, const char *dsn,
                        const struct schema_set *set, void (*cb)(struct migrate *m));
