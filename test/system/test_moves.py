@@ -125,7 +125,7 @@ class Moves(unittest.TestCase):
         return reader
 
     def test_r15_a_relay_opens_four_connections(self):
-        """As README counts them; retention runs at once."""
+        """As docs/operation.md counts them; retention runs at once."""
         with World() as world:
             world.pg.query('DROP ROLE IF EXISTS counted')
             world.pg.query('CREATE ROLE counted LOGIN IN ROLE txrelay_relay CONNECTION LIMIT 4')
@@ -139,7 +139,7 @@ class Moves(unittest.TestCase):
             world.pg.query('ALTER ROLE counted CONNECTION LIMIT 3')
             proc.wait_for('the fourth one to be missed', lambda: 'retention.failed' in relay.text())
             relay.kill()
-            with open(os.path.join(proc.ROOT, 'README.md')) as page:
+            with open(os.path.join(proc.ROOT, 'docs', 'operation.md')) as page:
                 self.assertIn('`CONNECTION LIMIT` must allow four for each relay', page.read())
 
 
