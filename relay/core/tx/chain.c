@@ -60,6 +60,10 @@ void manager__chain_down(struct manager *m)
 void manager__best(struct manager *m, const struct manager_event *ev)
 {
     m->chain.best = ev->best.number;
+    /* The present runtime is in force at this block, so the height at which it was heard of was
+     * invented, or retracted. */
+    if (m->chain.best < m->chain.runtime_block)
+        m->chain.runtime_block = m->chain.best;
     hear_of(m, ev->best.best_known);
     drop_invented(m, ev->best.finalized);
     if (m->phase >= MANAGER_CHAIN_WAIT)

@@ -148,7 +148,7 @@ static enum fate judge(const struct manager *m, struct judged *j, uint64_t next)
                  "its era ended before block %llu and its nonce %llu was not used", death, nonce);
         return ends(j, "expired");
     }
-    if (mortal && x->nonce >= m->final.nonce && m->chain.best + 1 >= death) {
+    if (mortal && x->nonce >= m->final.nonce && manager__plausible_best(m) + 1 >= death) {
         snprintf(j->text, sizeof(j->text), "its era ends before block %llu: too near to be sent",
                  death);
         return waits(m, j, death);

@@ -245,6 +245,19 @@ static void eras_in_the_outbox(void **state)
     script_free(s);
 }
 
+/* A best block that a node invented does not end an era: the row would wait for that, and expire. */
+static void era_at_an_invented_block(void **state)
+{
+    (void)state;
+    struct script *s = begin(&keyless, 5);
+    s->best = UINT64_C(1) << 60;
+    best(s);
+    outbox_presigned(s, &(struct one){1, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
+    none(s, MANAGER_FX_STORE_NOTE);
+    signed_admitted(s);
+    script_free(s);
+}
+
 /* A pending transaction has its nonce: it ends. A filler has it, or one that has ended: finalized
  * blocks tell. */
 static void taken(void **state)
@@ -602,6 +615,26 @@ static void runtime_changed(void **state)
     script_free(s);
 }
 
+/* The runtime was heard of while a node invented its best block: the end is not counted from there.
+ */
+static void runtime_changed_at_an_invented_block(void **state)
+{
+    (void)state;
+    struct script *s = one_sent(&keyless, -1);
+    accept(s, 5);
+    uint64_t real = s->best;
+    s->best = UINT64_C(1) << 60;
+    best(s);
+    runtime(s, SPEC + 1);
+    s->best = real;
+    best(s);
+    blocks_to(s, real + 64, 5);
+    none(s, MANAGER_FX_STORE_FINISH);
+    finalized(s, 5, 0, NULL);
+    assert_string_equal(only_end(s, MANAGER_FX_STORE_FINISH)->outcome, "failed");
+    script_free(s);
+}
+
 /* A leader that hears of another runtime before it hears of the chain's height does not know since
  * when that is in force. Seed 100013334: it was taken for long ago. */
 static void runtime_changed_before_the_chain_was_up(void **state)
@@ -792,6 +825,7 @@ int main(void)
         cmocka_unit_test(waits_above_a_hole),
         cmocka_unit_test(as_the_door_says),
         cmocka_unit_test(eras_in_the_outbox),
+        cmocka_unit_test(era_at_an_invented_block),
         cmocka_unit_test(taken),
         cmocka_unit_test(two_with_one_nonce),
         cmocka_unit_test(used_by_its_own_bytes),
@@ -809,6 +843,7 @@ int main(void)
         cmocka_unit_test(hole_without_a_key),
         cmocka_unit_test(hole_with_a_key),
         cmocka_unit_test(runtime_changed),
+        cmocka_unit_test(runtime_changed_at_an_invented_block),
         cmocka_unit_test(runtime_changed_before_the_chain_was_up),
         cmocka_unit_test(never_outbid),
         cmocka_unit_test(cancelled),
