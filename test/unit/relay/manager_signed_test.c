@@ -245,7 +245,7 @@ static void eras_in_the_outbox(void **state)
     script_free(s);
 }
 
-/* A best block that a node invented does not end an era: the row would wait for that, and expire. */
+/* A best block that a node invented ends no era: the row would wait for that, and expire. */
 static void era_at_an_invented_block(void **state)
 {
     (void)state;
