@@ -317,6 +317,39 @@ static void chain_ran_ahead(void **state)
     script_free(s);
 }
 
+/* Seed 2000008082: a node invents a final block that is further from the doubtful ones than any
+ * search goes. When that height is dropped the search begins at what the table says, and so does
+ * what is stored: the height of a signature that no chain has would hold the account for ever. */
+static void invented_height_moves_no_search(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    promote(s);
+    expect(s, MANAGER_FX_LOAD);
+    feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
+                                   .snapshot = {.last = true,
+                                                .next_nonce = 5,
+                                                .used_nonce = -1,
+                                                .used_block = -1,
+                                                .reconcile = true,
+                                                .reconcile_from = 98}});
+    s->finalized = 1000000;
+    chain_up(s);
+    expect_alert(s, "lost commits are looked for from block 900000 on");
+    assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 900001);
+    s->finalized = 100;
+    best(s);
+    assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 99);
+    struct tx_included x = signed_at(5, 1, 1);
+    block(s, 99, 6, 1, &x);
+    block(s, 100, 6, 0, NULL);
+    questions(s, 6, 0, NULL);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_ADOPT);
+    assert_int_equal(fx->adopt.count, 1);
+    assert_int_equal(fx->adopt.block, 98);
+    script_free(s);
+}
+
 /* Seed 40000172: blocks that are older than every row are searched, and say nothing else. One of
  * them holds bytes of a life of the account that is over, which a row at the same nonce still knows
  * as an earlier attempt. */
@@ -695,6 +728,7 @@ int main(void)
         cmocka_unit_test(lost_attempt_is_adopted),
         cmocka_unit_test(lost_attempt_is_refused),
         cmocka_unit_test(chain_ran_ahead),
+        cmocka_unit_test(invented_height_moves_no_search),
         cmocka_unit_test(unknown_outcome),
         cmocka_unit_test(former_life_in_old_blocks),
         cmocka_unit_test(reaped_after_foreign_use),
