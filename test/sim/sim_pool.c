@@ -191,6 +191,83 @@ static void refuse(struct node_answer *ret, int64_t code, const char *text)
     *ret = (struct node_answer){.code = ERR_RPC, .rpc_code = code, .text = text};
 }
 
+/* ---- the limit (test/devchain/behaviour.md, 23 and 24) ---- */
+
+/* The lowest priority, and of equals the oldest; 0: none is below `below`. */
+static uint32_t worst(const struct world *w, int node, bool ready, uint64_t below)
+{
+    const struct chain_node *n = &w->chain.nodes[node];
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < n->pool_count; i++) {
+        uint64_t priority = priority_of(w, &w->chain.txs[n->pool[i]]);
+        if (priority < below && (!found || priority < priority_of(w, &w->chain.txs[found])) &&
+            pool_ready(w, node, n->pool[i]) == ready)
+            found = n->pool[i];
+    }
+    return found;
+}
+
+static uint32_t count_ready(const struct world *w, int node, bool ready)
+{
+    const struct chain_node *n = &w->chain.nodes[node];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n->pool_count; i++)
+        count += pool_ready(w, node, n->pool[i]) == ready;
+    return count;
+}
+
+static void push_out(struct world *w, int node, uint32_t tx)
+{
+    remove_tx(w, node, tx);
+    ban(w, node, tx);
+    say(w, node, tx, TX_DROPPED, 0, 0);
+}
+
+/* A single-state pool takes the newcomer in and then throws out the worst of each queue, a ready
+ * one with all that depend on it. */
+static void throw_out(struct world *w, int node)
+{
+    struct chain_node *n = node_of(w, node);
+    for (int ready = 1; ready >= 0; ready--)
+        while (n->pool_count > n->pool_limit && count_ready(w, node, ready) > n->pool_limit) {
+            uint32_t tx = worst(w, node, ready, UINT64_MAX);
+            while (tx) {
+                const struct tx *t = &w->chain.txs[tx];
+                push_out(w, node, tx);
+                tx = ready ? at_nonce(w, node, t->account, t->nonce + 1) : 0;
+            }
+        }
+}
+
+/* A fork-aware pool refuses the newcomer unless something pays less. */
+static bool make_room(struct world *w, int node, const struct tx *t)
+{
+    struct chain_node *n = node_of(w, node);
+    while (n->pool_count >= n->pool_limit) {
+        uint64_t priority = priority_of(w, t);
+        uint32_t ready = worst(w, node, true, priority), future = worst(w, node, false, priority);
+        if (!ready && !future)
+            return false;
+        push_out(w, node, future ? future : ready);
+    }
+    return true;
+}
+
+/* In place of `other`, where that is not 0. false: the limit keeps it out. */
+static bool enter(struct world *w, int node, uint32_t tx, uint32_t other)
+{
+    if (!other && w->plan.fat && !make_room(w, node, &w->chain.txs[tx]))
+        return false;
+    if (other) {
+        remove_tx(w, node, other);
+        say(w, node, other, TX_USURPED, 0, tx);
+    }
+    put(w, node, tx);
+    if (!w->plan.fat)
+        throw_out(w, node);
+    return w->chain.txs[tx].in_pool >> node & 1;
+}
+
 void pool_submit(struct world *w, int node, uint32_t tx, struct node_answer *ret)
 {
     struct chain_node *n = node_of(w, node);
@@ -229,7 +306,7 @@ void pool_submit(struct world *w, int node, uint32_t tx, struct node_answer *ret
                "another transaction already in the pool.");
         return;
     }
-    if (!other && n->pool_count >= n->pool_limit) {
+    if (!enter(w, node, tx, other)) {
         refuse(ret, 1016,
                "Immediately Dropped: The transaction couldn't enter the pool because of the limit");
         if (has(w, FEATURE_ANSWERS) && chance(w, 50))
@@ -237,11 +314,6 @@ void pool_submit(struct world *w, int node, uint32_t tx, struct node_answer *ret
         ban(w, node, tx);
         return;
     }
-    if (other) {
-        remove_tx(w, node, other);
-        say(w, node, other, TX_USURPED, 0, tx);
-    }
-    put(w, node, tx);
     ret->status = pool_ready(w, node, tx) ? TX_READY : TX_FUTURE;
     if (ret->status == TX_READY)
         gossip(w, node, tx);

@@ -1,4 +1,5 @@
 """Public reports: a full pool, 1016, accepted and never included (test/cases.md)."""
+import time
 import unittest
 
 from harness import proc
@@ -37,6 +38,29 @@ class FamilyD(CaseTest):
         self.assertLess(len(world.submits()), 1000)
         self.assertLess(took, 100, 'slower than one by one')
         self.assertEqual({i for _, _, i, *_ in world.attempts()}, set(ids), 'no filler')
+
+    def test_f6_the_limit_is_remembered(self):
+        """A pool of 20, blocks of 10, and 100 transactions: ten blocks, and at most two to find out what goes in. A block is
+        made when the pool can fill it, or when the relay has not filled the pool within a while, so it needs a block."""
+        world = self.world('--pool-limit', '20', '--future-limit', '20', '--block-max-extrinsics', '10')
+        world.set(paused=True)
+        calls = [remark(f'narrow {i}') for i in range(100)]
+        ids = world.pg.value("SELECT txrelay.enqueue_many('alice', %s)", (calls,))
+        world.committed.update(zip(calls, ids))
+        blocks, used = 0, 0
+        while used < 100:
+            deadline = time.monotonic() + 3
+            while world.ready_count() < min(10, 100 - used) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            world.blocks()
+            blocks, used = blocks + 1, world.stranger.next_nonce()
+        world.set(paused=False)
+        self.assert_once(world)
+        results = world.results()
+        print(f'\n  F6: 100 transactions through a pool of 20: {blocks} blocks, {results}')
+        self.assertLessEqual(blocks, 12)
+        self.assertLessEqual(results['1016'], 3)
+        self.assertLess(len(world.submits()), 200)
 
     def test_41_accepted_then_evicted_without_a_word(self):
         """The hash was answered, then the node forgot it: the same bytes again while their era lives."""

@@ -96,6 +96,8 @@
     X(UNREAD_EMPTY, "unread-empty",                                                                \
       "a final block that nobody has counts as one without extrinsics")                            \
     X(NONCE_BELIEVED, "nonce-believed", "an account nonce that cannot be is stored")               \
+    X(HEAD_KEPT_OUT, "head-kept-out",                                                              \
+      "a pool that our later nonces fill has no room for the missing one, for ever")               \
     X(SILENT, "silent", "a leader that makes no progress does not say why")                        \
     X(NONCE_ONCE, "nonce-once", "one answer about the account's nonce suffices for everything")    \
     X(ILLEGAL_PHASE, "illegal-phase", "the manager leads without having asked pool and nonce")

@@ -176,7 +176,7 @@ void line_bytes(struct line *line, struct row *row, const uint8_t hash[32], cons
         memcpy(row->hash, hash, 32);
         row->bytes = xmalloc(len);
         line__hash_add(line, hash, row->nonce);
-        row->banned = false;
+        row->banned = row->let_go = false;
     }
     memcpy(row->bytes, bytes, len);
     row->bytes_len = (uint32_t)len;

@@ -41,7 +41,7 @@ static const struct sm_move moves[] = {
      "no answer, banned, or the pool holds another extrinsic at its nonce"},
     {ROW_SUBMITTED, ROW_IN_BLOCK, "refused as stale: its nonce is used"},
     {ROW_SUBMITTED, ROW_RESIGN,
-     "bad proof, outbid, era ended, or invalid: a filler is to be signed instead"},
+     "bad proof, outbid, no room, era ended, or invalid: a filler is to be signed instead"},
     {ROW_SUBMITTED, ROW_FILL, "stopped, and its tip cannot rise; or invalid, and its era ended"},
     {ROW_SUBMITTED, ROW_ENDING, "a finalized block decides its nonce"},
 

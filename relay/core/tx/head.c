@@ -2,8 +2,7 @@
  * pays more, and in the end it is given up; a gap that it leaves below pooled rows is measured. */
 #include "manager_internal.h"
 
-/* The lowest nonce that is in no block yet. */
-static struct row *head(const struct manager *m)
+struct row *manager__head(const struct manager *m)
 {
     static const uint8_t states[] = {ROW_UNSENT, ROW_SUBMITTED, ROW_POOLED, ROW_UNSURE,
                                      ROW_RESIGN, ROW_FILL,      ROW_SIGNING};
@@ -65,7 +64,7 @@ static void gap(struct manager *m, const struct row *row)
 
 void manager__head_tick(struct manager *m)
 {
-    struct row *row = m->phase == MANAGER_LEADING && m->chain.up ? head(m) : NULL;
+    struct row *row = m->phase == MANAGER_LEADING && m->chain.up ? manager__head(m) : NULL;
     uint64_t nonce = row ? row->nonce : UINT64_MAX;
     if (nonce != m->head.nonce) {
         m->head.nonce = nonce;

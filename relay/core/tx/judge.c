@@ -18,7 +18,7 @@ void manager__unsure(struct manager *m, struct row *row, bool at_once, bool tent
 void manager__pooled(struct manager *m, struct row *row, bool found)
 {
     PRE(!row->end && row->bytes);
-    row->banned = false;
+    row->banned = row->let_go = false;
     row->was_pooled = true;
     if (row->nonce == m->probe.probe_head) {
         m->probe.probe_head = UINT64_MAX;

@@ -43,7 +43,7 @@ void manager__promote(struct manager *m, int64_t epoch)
     m->chain.up =
         false; /* a follower is not told; the adapter says CHAIN_UP after PROMOTED when it is */
     m->rng.state = (uint64_t)epoch;
-    m->send.window = m->config.window_max;
+    manager__window_reset(m);
     m->admit.conflicts = 0;
     m->load.refused = false;
     m->reconcile.done = false;

@@ -27,7 +27,7 @@ struct manager *manager_new(const struct manager_config *config)
         m->config.gap_blocks = 10;
     if (!m->config.state_batch_max)
         m->config.state_batch_max = 512;
-    m->send.window = m->config.window_max;
+    manager__window_reset(m);
     m->load.backoff = (struct backoff){.base_ms = 200, .cap_ms = 10000};
     m->probe.backoff = (struct backoff){.base_ms = 250, .cap_ms = 5000};
     m->chain_tick.stall = (struct backoff){.base_ms = STALL_BASE_MS, .cap_ms = STALL_CAP_MS};

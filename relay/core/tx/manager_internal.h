@@ -11,7 +11,8 @@
  *   nonces.c       the next nonce, holes, nonces that are free again
  *   admit.c        outbox to rows
  *   presigned.c    presigned transactions: never signed again, at given nonces
- *   submit.c       submissions, their answers, the window
+ *   submit.c       submissions and their answers
+ *   window.c       how much of ours a pool takes
  *   statuses.c     watch statuses, received and stored
  *   resign.c       new bytes and fillers
  *   finality.c     finalized blocks: the truth
@@ -188,8 +189,13 @@ struct admission {     /* admit.c and presigned.c */
     struct admitting *rows;
 };
 
-struct sending { /* submit.c: what the node takes */
+struct sending { /* submit.c: what the node takes; window.c: how much of it */
     uint32_t window;
+    uint32_t limit;      /* of ours a pool held this many when it was full; UINT32_MAX: unknown */
+    uint32_t limit_from; /* the block from which on it is tried whether there is room for more, */
+    uint32_t limit_wait; /* which was put off for so many */
+    uint32_t wire;       /* most submissions without an answer */
+    uint32_t accepted;   /* since that grew, modulo WIRE_STEP */
     bool full_this_block;
     bool half_open; /* after a refusal for lack of room, money or service: one at a time until one
                        is accepted */
@@ -428,9 +434,18 @@ void manager__reply(struct manager *m, const struct manager_event *ev);
 /* The probe that was answered while these bytes were on the wire or were signed, or before, showed
  * their nonce used: they are not sent. Where a fork has freed it since, the next probe says so. */
 void manager__used_meanwhile(struct manager *m, struct row *row);
+
+/* ---- window.c ---- */
+void manager__window_reset(struct manager *m);
+bool manager__window_open(const struct manager *m, const struct row *row);
+bool manager__wire_open(const struct manager *m);
+void manager__window_accepted(struct manager *m); /* a submission was */
 /* A block has come: the window grows unless the pool was full in it. */
 void manager__window_block(struct manager *m);
 void manager__window_shrink(struct manager *m);
+/* The pool has no room for the head of the line, and our own later nonces are in it: true, it is
+ * signed again with a tip for which a pool makes room. */
+bool manager__window_outbid(struct manager *m, struct row *row);
 
 /* ---- statuses.c ---- */
 void manager__unwatch(struct manager *m, struct row *row);
@@ -520,12 +535,17 @@ void manager__give_up(struct manager *m, struct row *row, const char *why);
 
 /* ---- tip.c ---- */
 struct row_terms *manager__terms(struct row *row);
+u128 manager__tip_of(const struct row *row); /* that its current attempt pays */
+/* New bytes of its own need an era that ends by its deadline. */
+bool manager__may_sign(const struct manager *m, const struct row *row);
 u128 manager__tip_first(const struct manager *m, const struct manager_outbox_row *o);
 u128 manager__tip_next(const struct manager *m, const struct row *row);
 u128 manager__tip_of_filler(const struct manager *m); /* at a nonce without a transaction */
 /* more was asked than it pays */
 bool manager__tip_short(const struct manager *m, const struct row *row);
 void manager__tip_paid(struct row *row, u128 tip);
+/* It is to pay more by this, as far as the cap allows; false: the cap is reached. */
+bool manager__try_add_tip(const struct manager *m, struct row *row, u128 more);
 /* one step; false: the cap is reached */
 bool manager__try_raise_tip(struct manager *m, struct row *row);
 /* by the ladder; true: it is a RESIGN now */
@@ -536,6 +556,8 @@ void manager__bump(struct manager *m, const struct tx_stop *s);
 bool manager__try_unblock_head(struct manager *m, struct row *row);
 
 /* ---- head.c ---- */
+/* The lowest nonce that is in no block yet; NULL: there is none. */
+struct row *manager__head(const struct manager *m);
 void manager__head_tick(struct manager *m);
 
 /* ---- suspend.c ---- */

@@ -71,8 +71,10 @@ static void watch_over(struct manager *m, struct row *row, enum tx_status status
         return;
     }
     bool timeout = status == TX_FINALITY_TIMEOUT;
-    if (status == TX_DROPPED)
+    if (status == TX_DROPPED) {
+        row->let_go = true;
         manager__window_shrink(m);
+    }
     line_status(&m->line, row, status, timeout ? block_hash : NULL);
     if (!waits_for_answer(row))
         manager__unsure(m, row, true, timeout);

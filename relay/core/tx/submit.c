@@ -1,49 +1,8 @@
-/* To the node and back: submissions in nonce order, what their answers mean, and the window of
- * what is in flight. */
+/* To the node and back: submissions in nonce order, and what their answers mean. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "manager_internal.h"
-
-static bool room_on_wire(const struct manager *m)
-{
-    size_t on_wire = line_count(&m->line, ROW_SUBMITTED);
-    return on_wire < (m->send.half_open ? 1 : m->config.unanswered_max);
-}
-
-static size_t in_flight(const struct manager *m)
-{
-    return line_count(&m->line, ROW_SUBMITTED) + line_count(&m->line, ROW_POOLED);
-}
-
-/* A pool that is full throws out the oldest with all that depend on it, so one too many costs
- * the whole sequence: the window bounds what is in the pool too. A nonce below a pooled one is a
- * repair, and may go. */
-static bool window_open(const struct manager *m, const struct row *row)
-{
-    return in_flight(m) < m->send.window || line_first(&m->line, ROW_POOLED, row->nonce);
-}
-
-/* The pool has no room for what is there: half of it, once a block. */
-void manager__window_shrink(struct manager *m)
-{
-    size_t flight = in_flight(m);
-    if (!m->send.full_this_block && flight < m->send.window)
-        m->send.window = flight ? (uint32_t)flight : 1;
-    if (!m->send.full_this_block && m->send.window > 1)
-        m->send.window /= 2;
-    m->send.full_this_block = true;
-}
-
-/* An eighth a block: careful near the pool's limit, back at hundreds within some forty blocks. */
-void manager__window_block(struct manager *m)
-{
-    if (!m->send.full_this_block)
-        m->send.window += 1 + m->send.window / 8;
-    m->send.full_this_block = false;
-    if (m->send.window > m->config.window_max)
-        m->send.window = m->config.window_max;
-}
 
 static void submit(struct manager *m, struct row *row)
 {
@@ -79,7 +38,7 @@ static void row_view(const struct manager *m, const struct row *row, struct send
     v->refusal_unstored = row->refused && !PLANTED(REFUSAL_LOST);
     v->backing_off = row->not_before_tick > m->chain_tick.count;
     v->lower_repaired = held && held->nonce < row->nonce;
-    v->window_full = !window_open(m, row);
+    v->window_full = !manager__window_open(m, row);
     /* A pool throws it out one block before its era ends; sending it would only ban it. */
     v->era_ends = row_era_over(row, m->chain.best + 1);
 }
@@ -92,7 +51,7 @@ void manager__send_pump(struct manager *m)
     struct send_view v = account_view(m);
     if (send_next(&v) == SEND_WAIT)
         return;
-    while (room_on_wire(m) && (row = line_first(&m->line, ROW_UNSENT, 0))) {
+    while (manager__wire_open(m) && (row = line_first(&m->line, ROW_UNSENT, 0))) {
         if (manager__try_stop(m, row))
             continue;
         row_view(m, row, &v);
@@ -120,6 +79,7 @@ static void accepted(struct manager *m, struct row *row)
     row->resigns = 0;
     row->futures = 0;
     m->send.half_open = false;
+    manager__window_accepted(m);
     manager__paid(m);
     manager__alert_over(m, ALERTS_OF_SENDING);
     manager__pooled(m, row, false);
@@ -135,8 +95,11 @@ static void again(struct manager *m, struct row *row, bool half_open)
 
 static void pool_full(struct manager *m, struct row *row)
 {
+    row->let_go = true;
     manager__window_shrink(m);
-    again(m, row, true);
+    m->send.half_open = true;
+    if (!manager__window_outbid(m, row))
+        again(m, row, true);
 }
 
 /* That a node refuses the bytes does not prove that no pool has them, so the transaction ends only
@@ -183,6 +146,17 @@ static bool refused_for_now(struct manager *m, struct row *row, const struct ans
                         (unsigned long long)row->nonce, text);
     again(m, row, true);
     return true;
+}
+
+/* A node bans what it has seen: it may be in its pool. What its pool dropped is not, and needs no
+ * probe and no block until it is signed anew. */
+static void banned(struct manager *m, struct row *row)
+{
+    row->banned = true;
+    if (row->let_go)
+        manager__resign(m, row, REASON_BANNED);
+    else
+        manager__unsure(m, row, false, false);
 }
 
 /* A runtime that traps on these bytes always does; a node in trouble reports it once. */
@@ -250,8 +224,7 @@ static void refused(struct manager *m, struct row *row, const struct answer *a, 
         manager__pooled(m, row, true);
         return;
     case REFUSAL_BANNED:
-        row->banned = true;
-        manager__unsure(m, row, false, false);
+        banned(m, row);
         return;
     case REFUSAL_UNDERPRICED:
         if (row->earlier_count) {

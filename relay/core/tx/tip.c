@@ -38,6 +38,11 @@ u128 manager__tip_first(const struct manager *m, const struct manager_outbox_row
                   cap_of(m, o->has_max_tip ? o->max_tip : MANAGER_NO_CAP));
 }
 
+u128 manager__tip_of(const struct row *row)
+{
+    return row->terms ? row->terms->tip : 0;
+}
+
 /* The tip requested for the next attempt, limited by the present cap. */
 u128 manager__tip_next(const struct manager *m, const struct row *row)
 {
@@ -58,8 +63,7 @@ void manager__tip_paid(struct row *row, u128 tip)
         manager__terms(row)->tip = tip;
 }
 
-/* New bytes of its own need an era that ends by its deadline. */
-static bool can_sign(const struct manager *m, const struct row *row)
+bool manager__may_sign(const struct manager *m, const struct row *row)
 {
     return row->filler || !row->terms || row->terms->deadline_block == UINT64_MAX ||
            manager__era_period(m, row->terms->deadline_block);
@@ -68,28 +72,32 @@ static bool can_sign(const struct manager *m, const struct row *row)
 bool manager__try_outbid(struct manager *m, struct row *row)
 {
     PRE(!row->end && row->bytes);
-    if (!m->account.tip_after_blocks || manager__presigned(row) || !can_sign(m, row) ||
+    if (!m->account.tip_after_blocks || manager__presigned(row) || !manager__may_sign(m, row) ||
         !manager__try_raise_tip(m, row))
         return false;
     manager__resign(m, row, REASON_FEE);
     return true;
 }
 
+bool manager__try_add_tip(const struct manager *m, struct row *row, u128 more)
+{
+    PRE(!row->end && more);
+    u128 tip = manager__tip_of(row);
+    u128 cap = cap_of(m, row->terms ? row->terms->max_tip : MANAGER_NO_CAP);
+    if (tip >= cap)
+        return false;
+    manager__terms(row)->want = more > cap - tip ? cap : tip + more;
+    return true;
+}
+
 bool manager__try_raise_tip(struct manager *m, struct row *row)
 {
-    PRE(!row->end);
     const struct manager_account *a = &m->account;
-    u128 tip = row->terms ? row->terms->tip : 0;
-    u128 cap = cap_of(m, row->terms ? row->terms->max_tip : MANAGER_NO_CAP);
+    u128 tip = manager__tip_of(row);
     u128 step = tip / 100 * a->tip_step_percent + tip % 100 * a->tip_step_percent / 100;
     if (step < a->tip_step)
         step = a->tip_step;
-    if (!step)
-        step = 1;
-    if (tip >= cap)
-        return false;
-    manager__terms(row)->want = step > cap - tip ? cap : tip + step;
-    return true;
+    return manager__try_add_tip(m, row, step ? step : 1);
 }
 
 /* Explicit request: skip the re-signing back-off. */
@@ -121,7 +129,7 @@ bool manager__try_unblock_head(struct manager *m, struct row *row)
     PRE(!row->end && row->bytes);
     if (row->stop && !row->filler && manager__try_replace(m, row))
         return true;
-    if (manager__presigned(row) || !manager__tip_short(m, row) || !can_sign(m, row))
+    if (manager__presigned(row) || !manager__tip_short(m, row) || !manager__may_sign(m, row))
         return false;
     manager__resign(m, row, REASON_FEE);
     return true;

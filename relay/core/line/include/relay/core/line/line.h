@@ -131,6 +131,7 @@ struct row {
     bool was_pooled : 1; /* a pool had it once: it may still wait there unseen, behind a missing
                             nonce */
     bool banned : 1;
+    bool let_go : 1;    /* the last pool that was offered them dropped them: it has no room */
     bool tentative : 1; /* UNSURE only for lack of news: later nonces need not wait */
     bool refollowed : 1;
     bool found : 1;    /* bytes with its call are in a final block and not on record: they are being
