@@ -60,7 +60,8 @@ END
 $$;
 
 -- Every attempt at a transaction, at whatever nonce, oldest first. Each attempt has one row for
--- every different error that a node or the chain reported.
+-- every different answer to a submission that was no acceptance, with their number, for every error
+-- that the chain reported, and for every block that held it and was retracted.
 CREATE OR REPLACE FUNCTION txrelay.history(id bigint)
 RETURNS TABLE (nonce bigint, attempt int, hash text, tip numeric, filler boolean, outcome text, state text, reason text,
     error text, error_count int, spec_version bigint, era_death bigint, created_at timestamptz, ended_at timestamptz)

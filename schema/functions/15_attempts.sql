@@ -102,13 +102,15 @@ $$;
 -- Records what nodes reported. A row changes only if the hash is that of its current attempt; a
 -- report about another attempt changes that attempt's record alone. Late reports about a nonce that
 -- has ended are ignored. A hash that was never recorded for a pending nonce is an error. If one
--- hash appears several times, the last element counts. Returns the number of changed rows. Two
--- states are not Substrate's:
+-- hash appears several times, the last element counts. A block that a row leaves without having been
+-- final goes into its history (retractions_note). Returns the number of changed rows. Three states are
+-- not Substrate's:
 --
 --   unknown  nobody knows whether the node received the bytes: the state stays, and the row counts
 --            as mid-submission until the next status
 --   refused  a node refused the bytes with this error: the state stays, the error is counted, and
 --            the row is blocked until a better report
+--   tried    a submission had this answer, or none: the state stays, and the error is counted
 CREATE OR REPLACE FUNCTION txrelay.leader_record_status(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_states text[], p_block_hashes bytea[], p_block_numbers bigint[], p_errors text[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -122,6 +124,7 @@ DECLARE
     v_other boolean;
     v_ends boolean;
     v_twice boolean;
+    v_leaves boolean;
     v_at tid[];
     v_said tx_state[];
     v_bad record;
@@ -134,11 +137,12 @@ BEGIN
         bool_or(p.unknown OR u.state IN ('dropped', 'invalid', 'usurped', 'unknown')
             OR p.state IN ('dropped', 'invalid', 'usurped')),
         (SELECT count(DISTINCT d.nonce) FROM unnest(p_nonces) d (nonce)) < v_count,
-        array_agg(CASE WHEN p.hash = u.hash AND u.state <> 'refused' THEN p.at END ORDER BY u.n),
-        array_agg(CASE WHEN u.state NOT IN ('unknown', 'refused', 'signed') THEN u.state::tx_state END ORDER BY u.n)
-        INTO v_wrong, v_other, v_ends, v_twice, v_at, v_said
+        bool_or(u.state = 'retracted' OR p.block_hash <> u.block_hash),
+        array_agg(CASE WHEN p.hash = u.hash AND u.state NOT IN ('refused', 'tried') THEN p.at END ORDER BY u.n),
+        array_agg(CASE WHEN u.state NOT IN ('unknown', 'refused', 'tried', 'signed') THEN u.state::tx_state END ORDER BY u.n)
+        INTO v_wrong, v_other, v_ends, v_twice, v_leaves, v_at, v_said
     FROM unnest(p_nonces, p_hashes, p_states, p_block_hashes) WITH ORDINALITY u (nonce, hash, state, block_hash, n)
-        LEFT JOIN LATERAL (SELECT x.ctid AS at, x.hash, x.state, x.unknown FROM pending_transactions x
+        LEFT JOIN LATERAL (SELECT x.ctid AS at, x.hash, x.state, x.unknown, x.block_hash FROM pending_transactions x
             WHERE x.account = p_account AND x.nonce = u.nonce OFFSET 0) p ON true;
     IF v_wrong THEN
         SELECT u.* INTO v_bad FROM unnest(p_nonces, p_states, p_block_hashes) u (nonce, state, block_hash)
@@ -166,6 +170,9 @@ BEGIN
     IF v_other OR v_ends THEN
         PERFORM attempts_note(p_account, p_nonces, p_hashes, p_states, p_block_hashes, p_block_numbers, p_errors);
     END IF;
+    IF v_leaves THEN
+        PERFORM retractions_note(p_account, p_nonces, p_hashes, p_states, p_block_hashes);
+    END IF;
     IF v_twice THEN
         v_at := ARRAY(SELECT CASE WHEN row_number() OVER (PARTITION BY u.at ORDER BY u.n DESC) = 1 THEN u.at END
             FROM unnest(v_at) WITH ORDINALITY u (at, n) ORDER BY u.n);
@@ -184,11 +191,11 @@ BEGIN
       AND (p.unknown <> (b.said IS NULL) OR p.error IS DISTINCT FROM b.error OR b.said IS NOT NULL AND
            (p.state, p.block_hash, p.block_number) IS DISTINCT FROM (b.said, b.block_hash, b.block_number));
     GET DIAGNOSTICS v_changed = ROW_COUNT;
-    IF NOT p_states && '{refused,unknown}' THEN
+    IF NOT p_states && '{refused,tried,unknown}' THEN
         -- This commit does not wait for the disk: if the server crashes, the chain reports these
         -- states again. Nobody repeats a node's answer, or that it gave none.
         PERFORM set_config('synchronous_commit', 'off', true);
-    ELSIF 'refused' = ANY (p_states) THEN
+    ELSIF p_states && '{refused,tried}' THEN
         v_refused := refusals_note(p_account, p_epoch, p_nonces, p_hashes, p_states, p_errors);
     END IF;
     RETURN v_changed + v_refused;
@@ -211,7 +218,7 @@ BEGIN
               THEN u.state ELSE 'live' END::attempt_outcome AS outcome
           FROM unnest(p_nonces, p_hashes, p_states, p_block_hashes, p_block_numbers, p_errors) WITH ORDINALITY
               u (nonce, hash, state, block_hash, block_number, error, n)
-          WHERE u.state <> 'refused'
+          WHERE u.state NOT IN ('refused', 'tried')
           ORDER BY u.nonce, u.hash, u.n DESC) b
         CROSS JOIN LATERAL (SELECT y.attempt FROM pending_transactions y WHERE y.account = p_account
             AND y.nonce = b.nonce AND (y.hash <> b.hash OR b.outcome <> 'live' OR y.unknown
@@ -222,8 +229,28 @@ BEGIN
 END
 $$;
 
--- Counts every refusal in a leaders batch, of whichever attempt. A row is blocked if the
--- refusal is the batch's last report about its current attempt.
+-- Keeps the blocks that current attempts leave, because they were retracted or because another one
+-- holds the attempt: of a block that is not final the row itself shows only the last.
+CREATE OR REPLACE FUNCTION txrelay.retractions_note(p_account int, p_nonces bigint[], p_hashes bytea[], p_states text[],
+    p_block_hashes bytea[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+    INSERT INTO refusals AS r (account, nonce, number, error, count, first_at, last_at)
+    SELECT p_account, b.nonce, b.attempt, format('block 0x%s was retracted', encode(b.block, 'hex')), 1, clock_timestamp(),
+        clock_timestamp()
+    FROM (SELECT DISTINCT u.nonce, p.attempt, CASE WHEN u.state = 'retracted' THEN u.block_hash ELSE p.block_hash END AS block
+          FROM unnest(p_nonces, p_hashes, p_states, p_block_hashes) u (nonce, hash, state, block_hash)
+              CROSS JOIN LATERAL (SELECT x.attempt, x.state, x.block_hash FROM pending_transactions x
+                  WHERE x.account = p_account AND x.nonce = u.nonce AND x.hash = u.hash OFFSET 0) p
+          WHERE CASE WHEN u.state = 'retracted' THEN p.state <> 'retracted' OR p.block_hash <> u.block_hash
+                     ELSE u.state IN ('in_block', 'finalized', 'finality_timeout')
+                         AND p.state IN ('in_block', 'finality_timeout') AND p.block_hash <> u.block_hash END) b
+    ON CONFLICT (account, nonce, number, error) DO UPDATE SET count = r.count + 1, last_at = excluded.last_at;
+END
+$$;
+
+-- Counts every refusal, and every try without one, in a leaders batch, of whichever attempt. A row is
+-- blocked if a refusal is the batch's last report about its current attempt.
 CREATE OR REPLACE FUNCTION txrelay.refusals_note(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_states text[], p_errors text[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -235,7 +262,7 @@ BEGIN
     SELECT p_account, b.nonce, t.number, b.error, b.count, v_now, v_now
     FROM (SELECT u.nonce, u.hash, left(coalesce(u.error, 'refused'), 500) AS error, count(*) AS count
           FROM unnest(p_nonces, p_hashes, p_states, p_errors) u (nonce, hash, state, error)
-          WHERE u.state = 'refused' GROUP BY 1, 2, 3) b
+          WHERE u.state IN ('refused', 'tried') GROUP BY 1, 2, 3) b
         CROSS JOIN LATERAL (SELECT FROM pending_transactions y WHERE y.account = p_account AND y.nonce = b.nonce
             OFFSET 0) p
         CROSS JOIN LATERAL (SELECT x.number FROM attempts x WHERE x.account = p_account AND x.nonce = b.nonce
@@ -255,7 +282,7 @@ BEGIN
         epoch = p_epoch, updated_at = v_now
     FROM (SELECT DISTINCT ON (u.nonce, u.hash) u.nonce, u.hash, u.state, coalesce(u.error, 'refused') AS error
           FROM unnest(p_nonces, p_hashes, p_states, p_errors) WITH ORDINALITY u (nonce, hash, state, error, n)
-          ORDER BY u.nonce, u.hash, u.n DESC) b
+          WHERE u.state <> 'tried' ORDER BY u.nonce, u.hash, u.n DESC) b
         CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
             AND x.nonce = b.nonce AND x.hash = b.hash AND x.state <> 'finalized' OFFSET 0) x
     WHERE p.ctid = x.at AND b.state = 'refused';

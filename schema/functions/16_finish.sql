@@ -130,6 +130,11 @@ BEGIN
             AND x.nonce = g.nonce AND (x.outcome IN ('live', 'unknown') OR x.hash = g.last OR x.number = g.attempt)
             OFFSET 0) x
         WHERE t.ctid = x.at
+    ), retracted AS ( -- as in retractions_note
+        INSERT INTO refusals AS r (account, nonce, number, error, count, first_at, last_at)
+        SELECT g.account, g.nonce, g.attempt, format('block 0x%s was retracted', encode(g.block_hash, 'hex')), 1, v_now, v_now
+        FROM gone g WHERE g.state IN ('in_block', 'finality_timeout') AND g.block_hash <> g.block
+        ON CONFLICT (account, nonce, number, error) DO UPDATE SET count = r.count + 1, last_at = excluded.last_at
     ), ended AS (
         INSERT INTO finished_transactions (id, account, nonce, hash, block_hash, block_number, extrinsic_index, state,
             outcome, error, fee, attempts, epoch, key, creator, role, options, call, created_at, admitted_at, in_block_at,

@@ -163,6 +163,10 @@ const char *mem__put_amount(struct mem_answer *a, u128 v);
 bool mem__state_of(const char *name, enum mem_state *ret);
 bool mem__outcome_of(const char *name, enum mem_outcome *ret);
 bool mem__names_block(enum mem_state state);
+/* A block holds its current attempt, as far as the row says. */
+bool mem__has_block(const struct mem_row *row);
+/* This block does not hold it any more: goes into its history. */
+void mem__retracted(struct mem_row *row, const uint8_t block[32]);
 
 int mem__held(struct err *err, const struct mem_row *row); /* must_be_free fails */
 /* Fill in what Postgres would have raised; returns the code. */

@@ -138,6 +138,8 @@ void mem__nonce_end(struct mem_db *db, struct mem_account *a, struct mem_row *ro
     enum mem_state becomes = end->block                          ? MEM_FINALIZED
                              : end->outcome == MEM_ENDED_USURPED ? MEM_USURPED
                                                                  : row->state;
+    if (end->block && mem__has_block(row) && memcmp(row->in.hash, end->block, 32) != 0)
+        mem__retracted(row, row->in.hash);
     end_attempts(row, end, becomes, last);
     struct mem_finished f = record_of(row, end, becomes, last, a->lead.epoch);
     f.finished_us = mem__stamp(db);

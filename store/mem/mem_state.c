@@ -1,15 +1,17 @@
-/* What nodes said: leaders, attempts_note and refusals_note of 15_attempts.sql. */
+/* What nodes said: leader_record_status, attempts_note, retractions_note and refusals_note of
+ * 15_attempts.sql. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "mem/mem.h"
 
 enum { REFUSAL_MAX = 500 };
 
 /* The states that are none of a row's: the outcome of the bytes is not known; a node refused
- * them. */
+ * them, or answered something else that is no acceptance. */
 static bool is_unknown(const struct tx_report *in)
 {
     return !strcmp(in->state, "unknown");
@@ -18,6 +20,12 @@ static bool is_unknown(const struct tx_report *in)
 static bool is_refused(const struct tx_report *in)
 {
     return !strcmp(in->state, "refused");
+}
+
+/* It goes into the history, and the row's state stays. */
+static bool is_told(const struct tx_report *in)
+{
+    return is_refused(in) || !strcmp(in->state, "tried");
 }
 
 static bool same_block(const struct mem_row *row, const struct tx_report *in)
@@ -34,7 +42,7 @@ static int check_names(const struct store_states *r, struct err *err)
     enum mem_state state;
     for (size_t i = 0; i < r->count; i++) {
         const struct tx_report *in = &r->rows[i];
-        if (in->state && !is_unknown(in) && !is_refused(in) && !mem__state_of(in->state, &state))
+        if (in->state && !is_unknown(in) && !is_told(in) && !mem__state_of(in->state, &state))
             return mem__fail(err, "22P02", "invalid input value for enum tx_state: \"%.40s\"",
                              in->state);
     }
@@ -66,7 +74,7 @@ static int check_rows(const struct mem_account *a, const struct store_states *r,
 static bool is_last(const struct store_states *r, size_t i)
 {
     for (size_t k = i + 1; k < r->count; k++)
-        if (r->rows[k].nonce == r->rows[i].nonce && !is_refused(&r->rows[k]) &&
+        if (r->rows[k].nonce == r->rows[i].nonce && !is_told(&r->rows[k]) &&
             !memcmp(r->rows[k].hash, r->rows[i].hash, 32))
             return false;
     return true;
@@ -82,7 +90,7 @@ static int check_final(const struct mem_account *a, const struct store_states *r
     for (size_t i = 0; i < r->count; i++) {
         const struct tx_report *in = &r->rows[i];
         const struct mem_row *row = mem__pending(a, (int64_t)in->nonce);
-        if (!is_current(row, in) || is_refused(in) || !is_last(r, i))
+        if (!is_current(row, in) || is_told(in) || !is_last(r, i))
             continue;
         if (row->state == MEM_FINALIZED && !is_unknown(in) &&
             (strcmp(in->state, "finalized") != 0 || !same_block(row, in)))
@@ -186,11 +194,58 @@ static void count_refusal(struct mem_attempt *t, const char *error)
     t->refusals[t->refusal_count++] = (struct mem_refusal){.error = mem__text(text), .count = 1};
 }
 
-/* Nothing comes after it for the same bytes, whatever that says. */
+/* ---- retractions ---- */
+
+void mem__retracted(struct mem_row *row, const uint8_t block[32])
+{
+    struct buf text = {0};
+    buf_puts(&text, "block 0x");
+    for (size_t i = 0; i < 32; i++)
+        buf_printf(&text, "%02x", block[i]);
+    buf_puts(&text, " was retracted");
+    count_refusal(&row->at->attempts[row->at->count - 1], buf_str(&text));
+    buf_done(&text);
+}
+
+bool mem__has_block(const struct mem_row *row)
+{
+    return row->in.known && (row->state == MEM_IN_BLOCK || row->state == MEM_FINALITY_TIMEOUT);
+}
+
+/* The block that the row leaves by this report; NULL: none. */
+static const uint8_t *left_block(const struct mem_row *row, const struct tx_report *in)
+{
+    enum mem_state state;
+    if (is_unknown(in) || is_told(in))
+        return NULL;
+    mem__state_of(in->state, &state);
+    bool other = !row->in.known || memcmp(row->in.hash, in->block_hash, 32) != 0;
+    if (state == MEM_RETRACTED)
+        return row->state != MEM_RETRACTED || (row->in.known && other) ? in->block_hash : NULL;
+    return mem__names_block(state) && mem__has_block(row) && other ? row->in.hash : NULL;
+}
+
+/* Of several that say the same of a row one counts. */
+static void note_retraction(struct mem_row *row, const struct store_states *r, size_t i)
+{
+    const uint8_t *block = left_block(row, &r->rows[i]);
+    for (size_t k = 0; k < i && block; k++) {
+        const struct tx_report *in = &r->rows[k];
+        const uint8_t *before =
+            in->nonce == r->rows[i].nonce && is_current(row, in) ? left_block(row, in) : NULL;
+        if (before && !memcmp(before, block, 32))
+            return;
+    }
+    if (block)
+        mem__retracted(row, block);
+}
+
+/* Nothing but tries comes after it for the same bytes. */
 static bool is_last_word(const struct store_states *r, size_t i)
 {
     for (size_t k = i + 1; k < r->count; k++)
-        if (r->rows[k].nonce == r->rows[i].nonce && !memcmp(r->rows[k].hash, r->rows[i].hash, 32))
+        if (r->rows[k].nonce == r->rows[i].nonce && strcmp(r->rows[k].state, "tried") != 0 &&
+            !memcmp(r->rows[k].hash, r->rows[i].hash, 32))
             return false;
     return true;
 }
@@ -206,6 +261,8 @@ static void refuse(struct mem_db *db, struct mem_account *a, const struct store_
         return;
     struct mem_attempt *t = &row->at->attempts[mem__attempt_of(row->at, in->hash) - 1];
     count_refusal(t, why);
+    if (!is_refused(in))
+        return;
     mem__replace(&t->error, why);
     if (!is_current(row, in) || row->state == MEM_FINALIZED || !is_last_word(r, i))
         return;
@@ -227,15 +284,20 @@ void mem__state(struct mem_session *s, struct store_states *r)
         return;
     for (size_t i = 0; i < r->count; i++) {
         struct mem_row *row = mem__pending(a, (int64_t)r->rows[i].nonce);
-        if (row && !is_refused(&r->rows[i]) && is_last(r, i))
+        if (row && !is_told(&r->rows[i]) && is_last(r, i))
             note_attempt(row, &r->rows[i]);
     }
     for (size_t i = 0; i < r->count; i++) {
         struct mem_row *row = mem__pending(a, (int64_t)r->rows[i].nonce);
-        if (is_current(row, &r->rows[i]) && !is_refused(&r->rows[i]) && is_last(r, i))
+        if (is_current(row, &r->rows[i]))
+            note_retraction(row, r, i);
+    }
+    for (size_t i = 0; i < r->count; i++) {
+        struct mem_row *row = mem__pending(a, (int64_t)r->rows[i].nonce);
+        if (is_current(row, &r->rows[i]) && !is_told(&r->rows[i]) && is_last(r, i))
             apply(s->db, a, row, &r->rows[i]);
     }
     for (size_t i = 0; i < r->count; i++)
-        if (is_refused(&r->rows[i]))
+        if (is_told(&r->rows[i]))
             refuse(s->db, a, r, i);
 }

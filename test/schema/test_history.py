@@ -117,6 +117,80 @@ class Stop(Case):
         self.finish(self.relay, epoch, (0, h32('fill0'), BLOCK, 'ok'))
 
 
+class Told(Case):
+    """F5 and F7: what the history has beside refusals."""
+
+    def said(self, tx):
+        return [(h['attempt'], h['error'], h['error_count']) for h in self.history(tx)]
+
+    def tell(self, epoch, state, block=None, error=None, nonce=0):
+        return self.state(self.relay, epoch, (nonce, h32(nonce), state, block, None if block is None else 3, error))
+
+    def test_f5_tries_are_counted_and_block_nothing(self):
+        epoch, (tx,) = self.pending()
+        self.tell(epoch, 'ready')
+        before = self.row(0)
+        ear = self.listen('pending_tx_new', 'pending_tx_update', 'pending_tx_removed')
+        for error in ('no answer: timeout', 'no answer: timeout', '1013: imported'):
+            self.assertEqual(self.tell(epoch, 'tried', error=error), 0)
+        self.assertEqual(self.row(0), before)
+        self.assertEqual(self.heard(ear), [])
+        self.assertEqual(self.attempts(0)[0]['error'], None)
+        self.assertEqual(self.said(tx), [(1, 'no answer: timeout', 2), (1, '1013: imported', 1)])
+        self.finish(self.relay, epoch, (0, h32(0), BLOCK, 'ok'))
+        self.assertEqual(self.said(tx), [(1, 'no answer: timeout', 2), (1, '1013: imported', 1)])
+
+    def test_f5_a_refusal_before_a_try_still_blocks(self):
+        epoch, _ = self.pending()
+        self.state(self.relay, epoch, (0, h32(0), 'refused', None, None, 'no'), (0, h32(0), 'tried', None, None, 'nothing'))
+        self.assertEqual((self.row(0)['error'], self.row(0)['blocked_since'] is None), ('no', False))
+
+    def test_f5_tries_wait_for_the_disk(self):
+        epoch, _ = self.pending()
+        self.relay.begin()
+        self.tell(epoch, 'tried', error='no answer')
+        self.assertEqual(self.relay.value('SHOW synchronous_commit'), 'on')
+        self.relay.rollback()
+
+    def retracted(self, block):
+        return (1, f'block 0x{block.hex()} was retracted', 1)
+
+    def test_f7_a_retracted_block_is_kept(self):
+        epoch, (tx,) = self.pending()
+        self.tell(epoch, 'in_block', h32('a'))
+        self.tell(epoch, 'retracted', h32('a'))
+        self.tell(epoch, 'retracted', h32('a'))
+        self.tell(epoch, 'ready')
+        self.tell(epoch, 'in_block', h32('b'))
+        self.assertEqual(self.said(tx), [self.retracted(h32('a'))])
+        self.finish(self.relay, epoch, (0, h32(0), h32('b'), 'ok'))
+        self.assertEqual(self.said(tx), [self.retracted(h32('a'))])
+
+    def test_f7_one_that_nobody_calls_retracted(self):
+        """A fork-aware pool goes on to the next block without a word; a final block may be another one again."""
+        epoch, (tx,) = self.pending()
+        self.tell(epoch, 'in_block', h32('a'))
+        self.tell(epoch, 'in_block', h32('a'))
+        self.tell(epoch, 'in_block', h32('b'))
+        self.assertEqual(self.said(tx), [self.retracted(h32('a'))])
+        self.finish(self.relay, epoch, (0, h32(0), h32('c'), 'ok'))
+        self.assertEqual(self.said(tx), [self.retracted(h32('a')), self.retracted(h32('b'))])
+
+    def test_f7_nothing_was_retracted(self):
+        epoch, (tx,) = self.pending()
+        self.tell(epoch, 'in_block', h32('a'))
+        self.tell(epoch, 'finality_timeout', h32('a'))
+        self.finish(self.relay, epoch, (0, h32(0), h32('a'), 'ok'))
+        self.assertEqual(self.said(tx), [(1, None, None)])
+
+    def test_f7_the_same_block_twice(self):
+        epoch, (tx,) = self.pending()
+        for _ in range(2):
+            self.tell(epoch, 'in_block', h32('a'))
+            self.tell(epoch, 'in_block', h32('b'))
+        self.assertEqual(self.said(tx), [(1, f'block 0x{h32("a").hex()} was retracted', 2), self.retracted(h32('b'))])
+
+
 class Refused(Case):
     WIDE = True
 

@@ -403,7 +403,7 @@ void chain_start(struct world *w)
     c->block_count = 1;
     c->blocks[0] = (struct block){.spec = 100, .final = true};
     for (int k = 0; k < NODES; k++)
-        c->nodes[k].pool_limit = 60;
+        c->nodes[k].pool_limit = w->plan.pool_limit;
     for (int i = 0; i < 4; i++) { /* a few blocks from before the beginning */
         uint32_t b = block_new(w, c->block_count - 1);
         c->blocks[b].final = i < 2;

@@ -342,7 +342,7 @@ void fault_heal(struct world *w)
     for (int a = 0; a < ACCOUNTS; a++)
         w->chain.unpaid[a] = a == w->plan.blocked && !w->blocked_free;
     for (int k = 0; k < NODES; k++) {
-        w->chain.nodes[k].pool_limit = 60;
+        w->chain.nodes[k].pool_limit = w->plan.pool_limit;
         w->chain.nodes[k].trap_until = w->chain.nodes[k].lag_until = 0;
         w->chain.nodes[k].lie_until = 0;
     }

@@ -154,6 +154,15 @@ static void draw_unsignable(struct world *w)
     w->plan.features |= (uint32_t)odds(r, 25) << FEATURE_UNSIGNABLE;
 }
 
+/* A pool that later nonces fill makes room for the missing one only if that may pay more. */
+static void draw_pool(struct world *w)
+{
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 43}, *r = &rng;
+    bool small = odds(r, 25), waits = w->plan.fat && !w->plan.era && has(w, FEATURE_TIPS);
+    uint32_t size = (uint32_t)rng_between(r, 4, 24);
+    w->plan.pool_limit = small && !waits ? size : 60;
+}
+
 void plan_features(struct world *w, uint32_t allowed)
 {
     struct plan *p = &w->plan;
@@ -193,6 +202,7 @@ void plan_features(struct world *w, uint32_t allowed)
     if (has(w, FEATURE_SIGNED)) /* what is in the way of others is there to the end of its era */
         p->limit += 300 * SECOND + 12 * p->era * p->block_us;
     policies(w, r);
+    draw_pool(w);
     bool flat = odds(r, 50), price = odds(r, 60);
     uint32_t room = (uint32_t)rng_between(r, 1, 4);
     uint64_t last = odds(r, 70) ? rng_between(r, 1, 60) : rng_between(r, 60, 2000),

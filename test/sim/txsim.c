@@ -347,10 +347,10 @@ static void run_plant(struct args *a, struct report *ret_sum)
         enum plant plant;
         uint64_t seed;
         bool lossy;
-    } known[] = {{PLANT_PROBE_ORDER, 5815, false}, {PLANT_WAIT_FORGOTTEN, 188, true},
+    } known[] = {{PLANT_PROBE_ORDER, 4467, false}, {PLANT_WAIT_FORGOTTEN, 105, true},
                  {PLANT_WAIT_SHORT, 57, true},     {PLANT_WAIT_BEHIND, 189, true},
                  {PLANT_WAIT_EXPIRED, 57, true},   {PLANT_WAIT_CANCELLED, 352, true},
-                 {PLANT_LOCK_ANYBODYS, 3, false},  {PLANT_ERROR_TRUSTED, 620, false}};
+                 {PLANT_LOCK_ANYBODYS, 3, false},  {PLANT_HEAD_KEPT_OUT, 3140, false}};
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         if (known[i].plant != plant)
             continue;

@@ -93,7 +93,8 @@ struct tx_report {
     int64_t id;
     uint8_t hash[32];
     const char *state; /* tx_status_name; "refused": the state stays, and `error` goes into the
-                          attempt's history; "unknown": what became of it is not known */
+                          attempt's history; "tried": the same, but no refusal; "unknown":
+                          what became of it is not known */
     bool has_block;
     uint8_t block_hash[32];
     int64_t block_number; /* -1: not known */

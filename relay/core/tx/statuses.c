@@ -137,12 +137,12 @@ void manager__watch_lost(struct manager *m, const struct manager_event *ev)
 
 /* ---- storing them ---- */
 
-/* A refusal leaves the state as it is; a status that is to be stored too follows with the next
- * batch. */
+/* A refusal, or a try without one, leaves the state as it is; a status that is to be stored too
+ * follows with the next batch. */
 static void refusal(struct manager *m, struct row *row, struct tx_report *x)
 {
     PRE(row->refused && row->note);
-    x->state = "refused";
+    x->state = row->tried ? "tried" : "refused";
     memcpy(x->hash, row->hash, 32);
     memcpy(x->error, row->note, NOTE_SIZE);
     row->refused = false;

@@ -1,7 +1,9 @@
 /* To the node and back: submissions in nonce order, and what their answers mean. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "manager_internal.h"
 
 static void submit(struct manager *m, struct row *row)
@@ -172,7 +174,7 @@ static void trapped(struct manager *m, struct row *row, const char *text)
     again(m, row, true);
 }
 
-/* Every refusal goes into the history, once each time it was given. */
+/* Every try that a node did not accept goes into the history, once each time. */
 static void note(struct manager *m, struct row *row, const char *text)
 {
     if (PLANTED(REFUSAL_UNTOLD))
@@ -181,7 +183,19 @@ static void note(struct manager *m, struct row *row, const char *text)
         row->note = xmalloc(NOTE_SIZE);
     manager__plain(row->note, NOTE_SIZE, *text ? text : "refused without a reason");
     row->refused = true;
+    row->tried = false;
     line_refresh(&m->line, row);
+}
+
+/* So does one that had no answer, or found the bytes in the pool. */
+static void note_try(struct manager *m, struct row *row, int code, const char *text)
+{
+    char line[NOTE_SIZE];
+    bool answer = code == ERR_RPC;
+    snprintf(line, sizeof(line), "%s%s",
+             answer ? "" : "no answer: ", *text ? text : err_text(code));
+    note(m, row, line);
+    row->tried = true;
 }
 
 static void bad_proof(struct manager *m, struct row *row)
@@ -206,13 +220,16 @@ static void future(struct manager *m, struct row *row)
     again(m, row, false);
 }
 
-static void refused(struct manager *m, struct row *row, const struct answer *a, const char *text)
+static void refused(struct manager *m, struct row *row, const struct answer *a, int code,
+                    const char *text)
 {
     PRE(row->state == ROW_SUBMITTED && text);
     enum refusal why = a->means;
     unsigned long long nonce = row->nonce;
     row->watched = false;
-    if (why != REFUSAL_GATE && why != REFUSAL_TRANSPORT && why != REFUSAL_POOLED)
+    if (why == REFUSAL_TRANSPORT || why == REFUSAL_POOLED)
+        note_try(m, row, code, text);
+    else if (why != REFUSAL_GATE)
         note(m, row, text);
     switch (why) {
     case REFUSAL_STALE: /* finalized blocks will show by whom; the probe of the next tick checks it
@@ -326,6 +343,6 @@ void manager__reply(struct manager *m, const struct manager_event *ev)
     if (a->means == REFUSAL_NONE)
         accepted(m, row);
     else
-        refused(m, row, a, text);
+        refused(m, row, a, ev->reply.code, text);
     manager__used_meanwhile(m, row);
 }

@@ -113,11 +113,49 @@ static void already_imported(void **state)
     refuse(s, 5, 1013, "Transaction Already Imported: Any { .. }");
     none(s, MANAGER_FX_SUBMIT);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_STATES);
+    assert_string_equal(fx->states.rows[0].state, "tried");
+    stored(s, MANAGER_FX_STORE_STATES);
+    fx = expect(s, MANAGER_FX_STORE_STATES);
     assert_string_equal(fx->states.rows[0].state, "ready");
     best(s);
     quiet(s);
     finalized_ours(s, 5);
     expect(s, MANAGER_FX_STORE_FINISH);
+    script_free(s);
+}
+
+/* F5: a submission without an answer goes into the history, each time, and is no refusal. */
+static void f5_no_answer_is_in_the_history(void **state)
+{
+    (void)state;
+    struct script *s = admitted_rows(1);
+    for (unsigned i = 0; i < 2; i++) {
+        refuse_code(s, 5, ERR_NET);
+        const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_STATES);
+        assert_int_equal(fx->states.count, 1);
+        assert_string_equal(fx->states.rows[0].state, "tried");
+        assert_memory_equal(fx->states.rows[0].hash, current(s, 5), 32);
+        assert_non_null(strstr(fx->states.rows[0].error, "no answer: "));
+        none(s, MANAGER_FX_SUBMIT);
+        pool_is(s, 0);
+        nonce_is(s, 5);
+        none(s, MANAGER_FX_SUBMIT); /* not before it is stored, and once a block */
+        stored(s, MANAGER_FX_STORE_STATES);
+        best(s);
+        pool_is(s, 0);
+        nonce_is(s, 5);
+        expect_submit(s, 5);
+    }
+    script_free(s);
+}
+
+/* What the gate kept back was no submission. */
+static void f5_the_gate_is_no_try(void **state)
+{
+    (void)state;
+    struct script *s = admitted_rows(1);
+    refuse_code(s, 5, ERR_NOT_LEADER);
+    none(s, MANAGER_FX_STORE_STATES);
     script_free(s);
 }
 
@@ -736,6 +774,8 @@ int main(void)
         cmocka_unit_test(dropped_together),
         cmocka_unit_test(window_bounds),
         cmocka_unit_test(already_imported),
+        cmocka_unit_test(f5_no_answer_is_in_the_history),
+        cmocka_unit_test(f5_the_gate_is_no_try),
         cmocka_unit_test(banned_but_pooled),
         cmocka_unit_test(banned_but_included),
         cmocka_unit_test(banned_and_gone),

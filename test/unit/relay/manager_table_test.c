@@ -116,6 +116,8 @@ static void row_that_makes_an_illegal_move(void **state)
     admitted(s);
     refuse_code(s, 5, ERR_NET);
     refuse(s, 6, 1016, "Immediately Dropped");
+    stored(s, MANAGER_FX_STORE_STATES);
+    stored(s, MANAGER_FX_STORE_STATES);
     best(s); /* 6 waits for 5, about which nothing is known */
     none(s, MANAGER_FX_SUBMIT);
     assert_false(check_fails(s->m));

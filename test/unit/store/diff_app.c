@@ -138,8 +138,9 @@ void diff_beside_held_row(struct diff *d)
         return; /* after a failover cancel locks no row */
     free(diff_sql(d, DIFF_HOLDER, state, "BEGIN"));
     free(diff_sql(d, DIFF_HOLDER, state, "SELECT txrelay.cancel(%lld)", (long long)id));
-    assert_string_equal(state, "");
-    for (size_t i = 0; i < 4 && !d->differs; i++) {
+    bool lost = !strcmp(state, "TR011"); /* signed elsewhere, and lost commits may have sent it */
+    assert_true(lost || !*state);
+    for (size_t i = 0; i < 4 && !lost && !d->differs; i++) {
         d->text_count = 0;
         if (diff_chance(d, 50))
             diff_read(d, diff_leader(d, account), account);

@@ -10,9 +10,10 @@ static const uint8_t blocks[4][32] = {{1, 1}, {2, 2}, {3, 3}, {4, 4}};
 
 void diff_state(struct diff *d, const struct diff_target *t)
 {
-    static const char *const names[] = {
-        "ready",   "broadcast", "future",  "in_block", "in_block", "retracted", "finalized",
-        "refused", "refused",   "unknown", "dropped",  "invalid",  "usurped",   "finality_timeout"};
+    static const char *const names[] = {"ready",    "broadcast",        "future",    "in_block",
+                                        "in_block", "retracted",        "finalized", "refused",
+                                        "refused",  "unknown",          "dropped",   "invalid",
+                                        "usurped",  "finality_timeout", "tried"};
     struct tx_report rows[NEW_ROWS];
     size_t n = diff_below(d, NEW_ROWS);
     for (size_t i = 0; i < n; i++) {
@@ -22,7 +23,7 @@ void diff_state(struct diff *d, const struct diff_target *t)
             .nonce = i && diff_chance(d, 15) ? rows[i - 1].nonce : (uint64_t)diff_nonce(d, t->a),
             .state = name,
             .block_number = in ? (int64_t)diff_below(d, 80) : -1};
-        if (diff_chance(d, 20) || !strcmp(name, "refused"))
+        if (diff_chance(d, 20) || !strcmp(name, "refused") || !strcmp(name, "tried"))
             snprintf(rows[i].error, sizeof(rows[i].error), "why %d", (int)diff_below(d, 3));
         rows[i].has_block = in != diff_chance(d, 3);
         if (rows[i].has_block)

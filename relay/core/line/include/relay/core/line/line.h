@@ -140,7 +140,8 @@ struct row {
     bool racing : 1;   /* RESIGN, SIGNING: the new bytes are a filler that takes the transaction's
                          place */
     bool filler : 1;   /* the current attempt is one */
-    bool refused : 1;  /* the note is not in the history yet */
+    bool refused : 1;  /* the note is not in the history yet; */
+    bool tried : 1;    /* and it is an answer that is no refusal, or that there was none */
     bool unstored : 1; /* the status is not stored yet */
     bool presigned : 1; /* its own bytes are presigned */
 };
