@@ -66,7 +66,7 @@ char *host_url_shown(const char *url)
     const char *at = strrchr(rest, '@');
     if (scheme && strcspn(url, "/?#@") < (size_t)(scheme - url)) /* no scheme */
         return xstrdup("***");
-    if (at && at >= rest + authority) /* nobody can say where a password ends */
+    if (at && at >= rest + authority) /* it is unclear where a password ends */
         return xasprintf("%.*s***", (int)(rest - url), url);
     const char *host = at ? at + 1 : rest;
     const char *path = rest + authority;

@@ -85,7 +85,7 @@ static void tell_event(struct listen *s, const struct listen_event *event)
 
 /* ---- catching up ---- */
 
-/* Anybody can cause a repair, so repairs take a tenth of the time at most. */
+/* Any session can cause a repair, so repairs take a tenth of the time at most. */
 static uint64_t rescan_ms(const struct listen *s)
 {
     return s->scan_ms * 10 > RESCAN_MS ? s->scan_ms * 10 : RESCAN_MS;

@@ -1,7 +1,8 @@
-/* Whose notifications are believed. Any login may NOTIFY. The server stamps each notification with
- * the number of the sender's backend, which nobody can forge, and shows whose session that is: only
- * sessions of txrelay_relay write what readers are notified of. An answer counts until the next
- * one, which comes with every probe, because a backend's number is used again after its session. */
+/* Whose notifications are believed. Any login may NOTIFY. The server stamps each notification
+ * with the number of the sender's backend, which no session can forge, and shows whose session
+ * that is: only sessions of txrelay_relay write what readers are notified of. An answer counts
+ * until the next one, which comes with every probe, because a backend's number is used again
+ * after its session. */
 #include <stdlib.h>
 
 #include "base/alloc.h"

@@ -317,7 +317,7 @@ bool loop_peer_uid(const struct loop_peer *p, unsigned *ret_uid)
     return true;
 }
 
-/* A socket file that nobody answers on was left by a process that was killed. */
+/* A socket file on which no process answers was left by a process that was killed. */
 static void remove_stale(const char *path)
 {
     struct sockaddr_un sun = {.sun_family = AF_UNIX};

@@ -173,7 +173,7 @@ static void on_asked(void *arg, const struct conn_result *r)
     if (behind) {
         snprintf(text, sizeof(text),
                  "the sequence is %lld behind the records, as after a copy of the tables: run "
-                 "txrelay migrate before anybody enqueues",
+                 "txrelay migrate before applications enqueue",
                  behind);
         check_wrong("ids", text);
     }

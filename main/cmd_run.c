@@ -123,7 +123,7 @@ static void reload(struct running *r)
     supervisor_ready(r->supervisor);
 }
 
-/* Also what a terminal sends when it is closed: then nobody is there to stop the relay later. */
+/* A terminal sends it when it is closed; nothing would stop the relay later. */
 static void on_hangup(void *arg, int signum)
 {
     struct running *r = arg;

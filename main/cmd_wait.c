@@ -112,8 +112,7 @@ static void print_end(struct wait *w)
                 "txrelay: transaction %lld ended, and will not be %s: its outcome is above\n",
                 (long long)w->id, goal_names[w->goal]);
     else if (w->exit_code == EXIT_UNKNOWN)
-        fprintf(stderr,
-                "txrelay: transaction %lld ended, and nobody can tell whether it took effect\n",
+        fprintf(stderr, "txrelay: transaction %lld ended as unknown: it may have taken effect\n",
                 (long long)w->id);
 }
 
@@ -371,6 +370,6 @@ const struct command command_wait = {
     .doc = "Wait until a transaction is finalized with effect, is in a block (which may be "
            "withdrawn), or has ended in whatever way. Exit status: 0 it did; 3 not within the "
            "timeout; 4 it ended otherwise (dispatch_error, cancelled, expired, failed, "
-           "usurped; never for --for ended); 5 its nonce is used and nobody can tell whether it "
-           "took effect (unknown; never for --for ended); 1 the "
+           "usurped; never for --for ended); 5 its nonce is used and no endpoint can show whether "
+           "it took effect (unknown; never for --for ended); 1 the "
            "database refuses, or there is no such transaction; 2 wrong usage."};

@@ -17,7 +17,7 @@
 
 struct supervisor {
     struct loop *loop;
-    int fd; /* connected; -1: nobody listens */
+    int fd; /* connected; -1: no supervisor listens */
     struct loop_timer *watchdog;
     uint64_t watchdog_ms; /* between two datagrams */
     char status[160];

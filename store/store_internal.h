@@ -53,7 +53,7 @@ struct store {
     uint64_t started, ended, failed; /* requests */
 };
 
-/* The block of an end: the one that includes it, or the first one as of which somebody else has
+/* The block of an end: the one that includes it, or the first one as of which another program has
  * used its nonce. -1: none. */
 int64_t store__end_number(const struct tx_end *end);
 /* The place in that block; -1: it is in none. */

@@ -60,7 +60,7 @@ static void visit_fields(struct walk *w, uint32_t first, uint32_t count)
         visit(w, w->md->fields[first + i].type);
 }
 
-/* Types that everybody knows, or that one line explains: their contents are not listed. */
+/* Types that are well known, or that one line explains: their contents are not listed. */
 static bool is_leaf(const struct metadata *md, uint32_t id)
 {
     const struct type *t = &md->types[id];

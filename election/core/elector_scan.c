@@ -68,10 +68,10 @@ static void evict_by_rank(struct elector *e, struct elector_account *a, uint64_t
         elector__evict(e, a, now);
 }
 
-/* With locks: bid for a free lock, unless the claim counts without it; request eviction for a lock
- * that is taken behind an expired claim. A holder without a claim may be about to claim, so that
- * takes two scans. Without locks: the claim's expiry decides. A lock in the way may be anybody's,
- * and only that of a relay makes the database refuse the claim. */
+/* With locks: bid for a free lock, unless the claim counts without it; request eviction for a
+ * lock that is taken behind an expired claim. A holder without a claim may be about to claim, so
+ * that takes two scans. Without locks: the claim's expiry decides. A lock in the way may be of
+ * any session, and only that of a relay makes the database refuse the claim. */
 static void act(struct elector *e, struct elector_account *a, uint64_t now,
                 const struct elector_view *seen)
 {

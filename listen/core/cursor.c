@@ -194,8 +194,9 @@ static void on_down(struct cursor *c, const struct cursor_event *ev)
         CONTAINER_OF(n, struct lookup, node)->asked = false;
 }
 
-/* Anybody may have sent it. An application that cancelled what waited in the outbox notifies its
- * end itself, so an end is looked up: a few at a time, and none after a false one until a scan. */
+/* Any session may have sent it. An application that cancelled what waited in the outbox notifies
+ * its end itself, so an end is looked up: a few at a time, and none after a false one until a
+ * scan. */
 static void hear_hint(struct cursor *c, const struct listen_event *row)
 {
     bool ends = row->kind == LISTEN_REMOVED && row->id && row->outcome[0];

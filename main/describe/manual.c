@@ -97,7 +97,7 @@ void describe_manual(FILE *out)
           ".TP\n2\nThe command line or the configuration is wrong.\n"
           ".TP\n3\ntxrelay wait: the timeout has passed.\n"
           ".TP\n4\ntxrelay wait: the transaction has another outcome.\n"
-          ".TP\n5\ntxrelay wait: nobody can tell whether the transaction took effect.\n"
+          ".TP\n5\ntxrelay wait: no endpoint can show whether the transaction took effect.\n"
           ".SH ENVIRONMENT\n"
           ".TP\nTXRELAY_CONFIG\nThe configuration file, as \\-\\-config.\n"
           ".TP\nTXRELAY_DATABASE\nThe libpq connection string, as \\-\\-database.\n"

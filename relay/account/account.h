@@ -77,14 +77,14 @@ void account_promote(struct account *a, int64_t epoch);
 void account_demote(struct account *a, const char *reason);
 void account_event(struct account *a,
                    const struct manager_event *ev); /* step the manager, carry the effects out */
-/* Step the scheduler of polls, carry the effects out; false: an answer that nobody waits for any
- * more. */
+/* Step the scheduler of polls, carry the effects out; false: an answer to a query that was given
+ * up. */
 bool account_poll(struct account *a, struct poll_event ev);
 bool account_gate(const struct account *a);
 void account_lost(struct account *a,
                   int code); /* a fenced write failed: tell the election if it means that */
 
-/* account_read.c: nobody wants the chunk that was asked for ahead any more */
+/* account_read.c: the chunk that was asked for ahead is no longer wanted */
 void account_ahead_drop(struct account *a);
 
 /* account_store.c, account_read.c: effects that are store requests */

@@ -211,7 +211,7 @@ static void deliver(const struct op *op)
     free(rows);
 }
 
-/* The scheduler hears of the answer to one of its queries; false: nobody waits for it any more. */
+/* The scheduler receives the answer to one of its queries; false: it was given up. */
 static bool answered(const struct op *op, enum poll_event_type type)
 {
     return account_poll(op->account, (struct poll_event){.type = type, .question = op->question});

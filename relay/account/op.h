@@ -44,7 +44,7 @@ struct op *op_new(struct account *a, enum manager_effect_type effect, size_t cou
 void op_free(struct op *op);
 struct op *op_of(struct store_req *req);
 void *op_copy(const void *rows, size_t count, size_t size);
-/* True when the answer is for the account as it is now; else there is nobody to tell. */
+/* True when the answer is for the account as it is now; else it is ignored. */
 bool op_current(const struct op *op);
 void op_stored(struct store_req *req); /* the end of a write that returns nothing */
 void op_failed(struct op *op); /* tells the election and the manager, if they are still concerned */

@@ -48,7 +48,7 @@ static void give_up(struct service *s, uint64_t others_best)
         s->others_best = others_best;
     if (now < s->node_gone_ms + NODE_GONE_MS || others_best <= s->others_best)
         return;
-    s->node_gone_ms = now; /* if nobody takes them, again as much later */
+    s->node_gone_ms = now; /* if no other relay takes them, again as much later */
     s->others_best = others_best;
     for (size_t i = 0; i < s->account_count; i++) {
         struct account *a = &s->accounts[i];

@@ -78,10 +78,10 @@ void service_block(struct service *s, struct account *a, uint64_t number);
 /* service_pool.c: the answer comes as MANAGER_EV_POOL; whole: with what the extrinsics say */
 void account_ask_pool(struct account *a, bool whole);
 
-/* service_poll.c: when the table is asked; false: an answer that nobody waits for any more */
+/* service_poll.c: when the table is asked; false: an answer to a query that was given up */
 bool service_poll_event(struct service *s, const struct poll_event *ev);
 
-/* status.c: who leads, as far as this relay knows; "" when nobody is known */
+/* status.c: who leads, as far as this relay knows; "" when no leader is known */
 const char *service_leader_of(const struct service *s, const struct account *a,
                               const char **ret_address);
 

@@ -39,7 +39,7 @@ struct pool_birth {
 struct service_pool {
     struct room room;
     struct node_ask ask, birth_ask;
-    struct buf hashes; /* of everybody's */
+    struct buf hashes; /* of all submitters */
     struct list waiting, sent;
     bool out, failed;
     bool untold;               /* no endpoint tells its pool: the answer is empty */

@@ -252,7 +252,7 @@ static void standalone_run(struct room *r)
         c->req.holder = s->holder;
         c->req.address = "";
         c->req.have_lock = true;
-        c->req.expiry_1_ms = c->req.expiry_2_ms = 1000; /* nobody else can claim */
+        c->req.expiry_1_ms = c->req.expiry_2_ms = 1000; /* no other relay can claim */
         s->ops++;
         store_claim_start(s->store, &c->req, claimed);
     }

@@ -122,7 +122,7 @@ BEGIN
 END
 $$;
 
--- Orders the leader to go back to the chain's nonce, where a node lied or somebody changed the table:
+-- Orders the leader to go back to the chain's nonce, where a node lied or the table was changed by hand:
 -- the order of a reaped account, without the suspension. What is pending ends once its bytes are
 -- dead, as finalized blocks say, and nothing is signed before that. So bytes without an era are
 -- refused: they never die. What is on record as used is forgotten, because it may be the lie. The

@@ -163,7 +163,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS 
         WHERE a.account = p_account
 $$;
 
--- Lets the members of a role use an account, and nobody else but those who were granted it before.
+-- Lets the members of a role use an account, beside those who were granted it before.
 -- Granted to txrelay_app it is every application's again. Returns the roles.
 CREATE OR REPLACE FUNCTION txrelay.account_grant(account text, role text) RETURNS text[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$

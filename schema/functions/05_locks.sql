@@ -2,7 +2,7 @@
 --
 -- An application that cancels or bumps a transaction locks its row in an outbox until it commits,
 -- which may take hours. A leader never waits for such a row: it passes it over and reports it, and
--- other rows and accounts go on. A row that nobody ever locked has xmax 0, so only the others cost
+-- other rows and accounts go on. A row that was never locked has xmax 0, so only the others cost
 -- more than one comparison. Statements of a leader that read or write an outbox use this form:
 --
 --     x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id)
@@ -26,7 +26,7 @@ LANGUAGE sql AS $$
     SELECT pg_catalog.set_config('lock_timeout', '50ms', true)
 $$;
 
--- True if nobody else holds the row of this transaction in an outbox; it is locked for the caller then.
+-- True if no other transaction holds the row of this transaction in an outbox; it is locked for the caller then.
 CREATE OR REPLACE FUNCTION txrelay.row_free(p_id bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 BEGIN
@@ -50,7 +50,7 @@ BEGIN
 END
 $$;
 
--- Who holds a row with this xmax, and since when its transaction is open. No row: nobody does.
+-- Who holds a row with this xmax, and since when its transaction is open. No row: none does.
 CREATE OR REPLACE FUNCTION txrelay.row_holder(p_xmax xid) RETURNS TABLE (since timestamptz, who text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN

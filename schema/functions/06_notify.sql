@@ -2,7 +2,7 @@
 --
 -- Statement triggers read transition tables: the leader writes thousands of rows per statement, and
 -- one query over them costs a fraction of a row trigger. The query drops changes that a reader
--- cannot see, so a statement without a visible change notifies nobody. The functions that remove a
+-- cannot see, so a statement without a visible change sends no notification. The functions that remove a
 -- row also notify of its removal, because only they know how the transaction ended. All parts of a
 -- payload are bounded (1.5 kB at most, escaping included), because a payload of 8000 bytes would
 -- abort the writer.
@@ -16,7 +16,7 @@ BEGIN
 END
 $$;
 
--- Returns how full the queue is (0 to 1) and stores whether anybody may notify. Each relay's
+-- Returns how full the queue is (0 to 1) and stores whether functions may notify. Each relay's
 -- listener calls it every ten seconds.
 CREATE OR REPLACE FUNCTION txrelay.queue_measure() RETURNS float8
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$

@@ -21,7 +21,7 @@ $$;
 
 -- Stands for the timeline where the server keeps the WAL functions for itself, as some managed ones do:
 -- when it started, as a number below -1. A failover changes it, and so does every restart: then commits
--- may be lost, as far as anybody can tell.
+-- may be lost, as far as the database can show.
 CREATE OR REPLACE FUNCTION txrelay.start_sign() RETURNS int
 LANGUAGE sql STABLE AS $$
     SELECT pg_catalog.int4(-2 OPERATOR(pg_catalog.-) pg_catalog.int8(pg_catalog.floor(EXTRACT(epoch FROM
@@ -161,7 +161,7 @@ BEGIN
 END
 $$;
 
--- True if no session of a relay has the lock. Anybody else may have it: without locks that must not
+-- True if no session of a relay has the lock. Any other session may have it: without locks that must not
 -- keep a subject from being led, and leader_evict may lack the right to end such a session.
 CREATE OR REPLACE FUNCTION txrelay.no_relay_has(p_lock_key bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -281,13 +281,13 @@ END
 $$;
 
 -- Renews all subjects of one relay: exactly those that it still holds under the epoch that it
--- knows. An expired claim that nobody took is renewed. A deposed leader renews nothing, and after a
--- failover nobody does. p_block: the highest finalized block that the relay knows, NULL for none.
+-- knows. An expired claim that no other relay took is renewed. A deposed leader renews nothing, and after a
+-- failover no relay does. p_block: the highest finalized block that the relay knows, NULL for none.
 -- It is planned at each call, because calls are rare and of any size.
 --
 -- It writes one row, the lease, and then reads leadership, so it and the writers of a subject do not
 -- wait for each other. It writes the row of a subject only when that joins the lease, or leaves it
--- because the holder no longer names it; the row then keeps the times of the lease. If somebody holds
+-- because the holder no longer names it; the row then keeps the times of the lease. If a session holds
 -- such a row locked, it waits up to lock_timeout and then renews the others only.
 --
 -- p_fingerprint not NULL: each row carries a fingerprint of what is renewed now. A caller whose
@@ -373,7 +373,7 @@ $$;
 
 -- Ends the session that holds the subject's lock, if its claim has expired by the rules of
 -- leader_claim. A session that holds the lock, in whichever mode, without the claim is ended at once if
--- its user is no member of txrelay_relay: anybody can take an advisory lock. So are those that wait for
+-- its user is no member of txrelay_relay: any login can take an advisory lock. So are those that wait for
 -- it, or the next one of them would have it. A relay's (it hung between lock and claim) is ended if it
 -- did nothing new for 5 s while no claim is in force; a healthy one claims within milliseconds. Returns
 -- true if it ended one; the lock is free a moment later. The schema's owner needs pg_signal_backend

@@ -106,7 +106,7 @@ $$;
 -- final goes into its history (retractions_note). Returns the number of changed rows. Three states are
 -- not Substrate's:
 --
---   unknown  nobody knows whether the node received the bytes: the state stays, and the row counts
+--   unknown  it is not known whether the node received the bytes: the state stays, and the row counts
 --            as mid-submission until the next status
 --   refused  a node refused the bytes with this error: the state stays, the error is counted, and
 --            the row is blocked until a better report

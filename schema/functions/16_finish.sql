@@ -2,7 +2,7 @@
 
 -- Ends nonces. ok and dispatch_error name the finalized block and the hash of the attempt that it
 -- contains; so does unknown where only the result of that attempt cannot be read. Other outcomes may
--- lack a block: a foreign extrinsic used the nonce, nobody can tell what did (unknown), or the nonce
+-- lack a block: a foreign extrinsic used the nonce, no endpoint can show what did (unknown), or the nonce
 -- was given back. If they have one, the included attempt was a filler: the hash decides. The change of
 -- state is notified before the row leaves. Returns the number of rows.
 CREATE OR REPLACE FUNCTION txrelay.leader_finish(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],

@@ -64,7 +64,7 @@ $$;
 -- is pending with the same call, the extrinsic becomes its newest attempt. If the call waits in the
 -- outbox, the extrinsic takes the first such row that was there when the block was made (clocks may
 -- differ by a minute); a later row is another request. Anything else was signed for what the
--- commits lost, or by somebody else, and is left alone. A row that an application holds is not passed
+-- commits lost, or by another program, and is left alone. A row that an application holds is not passed
 -- over, because it would be sent a second time if that rolls back: the call fails with 55P03, and the
 -- account waits. p_block: no block up to this one contains any of them. p_done: the account is
 -- reconciled. p_read: all finalized blocks up to this one were read; NULL: an operator's option cuts

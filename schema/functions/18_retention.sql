@@ -1,6 +1,6 @@
 -- txrelay: records that never change, their partitions, and retention.
 
--- Refuses a change to everybody, including the owner.
+-- Refuses a change by any role, including the owner.
 CREATE OR REPLACE FUNCTION txrelay.refuse_change() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN

@@ -1,5 +1,5 @@
 -- txrelay: drops the functions and views of the schema that no file before this one defines: those
--- of an earlier version, those whose arguments changed, and whatever somebody else created here. If
+-- of an earlier version, those whose arguments changed, and whatever another user created here. If
 -- an object that is not ours depends on one of them, this fails with an error that names it.
 
 DO $others$

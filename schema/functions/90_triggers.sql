@@ -9,7 +9,7 @@ CREATE TRIGGER pending_new AFTER INSERT ON txrelay.pending_transactions REFERENC
 CREATE TRIGGER pending_update AFTER UPDATE ON txrelay.pending_transactions REFERENCING OLD TABLE AS old_rows
     NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION txrelay.pending_update();
 
--- Rules that hold for everybody, the owner included.
+-- Rules that hold for every role, the owner included.
 CREATE TRIGGER pending_final BEFORE UPDATE ON txrelay.pending_transactions
     FOR EACH ROW WHEN (OLD.state = 'finalized' AND (NEW.state, NEW.hash, NEW.block_hash) IS DISTINCT FROM
                        (OLD.state, OLD.hash, OLD.block_hash))

@@ -1,5 +1,5 @@
 -- txrelay: the rights. Our three roles get exactly these, whatever they had before. Rights of other roles stay as they are.
--- Nobody but the owner writes to a table.
+-- Only the owner writes to a table.
 
 REVOKE ALL ON SCHEMA txrelay FROM PUBLIC, txrelay_follower, txrelay_app, txrelay_relay;
 REVOKE ALL ON ALL TABLES IN SCHEMA txrelay FROM PUBLIC, txrelay_follower, txrelay_app, txrelay_relay;

@@ -219,7 +219,7 @@ static void decode_evict(struct store_req *req, const struct conn_result *r)
 {
     struct store_evict *v = CONTAINER_OF(req, struct store_evict, req);
     if (conn_result_rows(r) == 0)
-        return; /* the account is not registered: nobody claims it */
+        return; /* the account is not registered, so it cannot be claimed */
     struct conn_result *rows = conn_result_take(r); /* the texts lie in it */
     struct pg_row row = {.r = rows};
     v->lock_holder = pg_get_text(&row, 0, "");

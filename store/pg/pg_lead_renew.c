@@ -55,7 +55,7 @@ static void decode_lease(struct store_req *req, const struct conn_result *r)
         store_pg__misfit(req, SQL_RENEW_LEASE);
 }
 
-/* What the book does not have is named under an epoch that nobody had. */
+/* Accounts whose lock is not recorded are named under an epoch that no relay had. */
 static bool put_epochs(struct store_pg *s, struct pg_args *a, const struct store_renew *r)
 {
     bool all = true;

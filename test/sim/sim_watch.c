@@ -48,7 +48,7 @@ static const char *const effects[] = {
     [MANAGER_FX_NODE_BEHIND] = "NODE_BEHIND",
     [MANAGER_FX_READY] = "READY",
     [MANAGER_FX_ALERT] = "ALERT",
-    [MANAGER_FX_POLL_REQUESTS] = "LOOK",
+    [MANAGER_FX_POLL_REQUESTS] = "POLL_REQUESTS",
 };
 
 static void note_ends(struct world *w, const char *who, const struct manager_effect *fx)

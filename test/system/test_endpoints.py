@@ -216,7 +216,7 @@ class EndpointsTest(CaseTest):
         self.assertEqual(world.wait_end(tx)[0], 'unknown')
         done = cli('wait', str(tx), '--database', world.pg.dsn, check=False)
         self.assertEqual(done.returncode, 5)
-        self.assertIn('nobody can tell', done.stderr)
+        self.assertIn('ended as unknown', done.stderr)
         world.settle()
         world, heir, tx = self.away(no_state, lambda world, liar: [liar.url, world.chain.ws])
         self.assertEqual(world.wait_end(tx)[0], 'ok')

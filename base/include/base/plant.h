@@ -62,7 +62,7 @@
     X(SIGNED_EARLY, "signed-early",                                                                \
       "a presigned transaction ends when its era is over at the best block")                       \
     X(SIGNED_UNSEEN, "signed-unseen",                                                              \
-      "a presigned transaction's nonce is used, and nobody checks by which bytes")                 \
+      "a presigned transaction's nonce is used, and it is not checked by which bytes")             \
     X(ERROR_TRUSTED, "error-trusted",                                                              \
       "an error of a node or gateway proves that no pool has the bytes")                           \
     X(SILENCE_TRUSTED, "silence-trusted",                                                          \
@@ -92,9 +92,9 @@
     X(HELD_TAKEN, "held-taken", "a row that an open transaction has cancelled gets a nonce")       \
     X(LOCK_ANYBODYS, "lock-anybodys", "a leadership lock is left to a session that is no relay's") \
     X(HEIGHT_KEPT, "height-kept", "a height that some node invented is waited for")                \
-    X(HEIGHT_TRUSTED, "height-trusted", "a transaction ends by a height that nobody has read")     \
+    X(HEIGHT_TRUSTED, "height-trusted", "a transaction ends by a height that was never read")      \
     X(UNREAD_EMPTY, "unread-empty",                                                                \
-      "a final block that nobody has counts as one without extrinsics")                            \
+      "a final block that no endpoint has counts as one without extrinsics")                       \
     X(NONCE_BELIEVED, "nonce-believed", "an account nonce that cannot be is stored")               \
     X(HEAD_KEPT_OUT, "head-kept-out",                                                              \
       "a pool that our later nonces fill has no room for the missing one, for ever")               \

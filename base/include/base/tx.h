@@ -111,7 +111,7 @@ struct tx_end {
     bool has_block, has_fee;
     uint8_t block_hash[32];
     int64_t block_number;
-    /* without a block: as of this one somebody else used the nonce; 0: nobody */
+    /* without a block: as of this one another program used the nonce; 0: none */
     int64_t used_block;
     uint32_t index; /* in the block */
     u128 fee;

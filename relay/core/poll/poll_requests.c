@@ -102,7 +102,7 @@ bool poll__requests_answered(struct poll *p, struct poll_account *a, const struc
     if (r->again && !r->refused_ms)
         ask(p, a, r->again_why);
     if (ev->type == POLL_EV_REQUESTS &&
-        ev->requests.has_rows) /* nobody notifies for a row whose time has come */
+        ev->requests.has_rows) /* a row whose time has come causes no notification */
         poll__outbox_rang(p, a, POLL_WHY_TIMED);
     return true;
 }

@@ -24,7 +24,7 @@ void manager__account_loaded(struct manager *m, const struct manager_event *ev)
     PRE(m->phase == MANAGER_LOAD_WAIT);
     if (ev->snapshot.used_nonce > 0) {
         bool known = ev->snapshot.used_block >=
-                     0; /* else by somebody else, in blocks that nobody wrote down */
+                     0; /* else by another program, in blocks that are not on record */
         m->life.used_nonce = (uint64_t)ev->snapshot.used_nonce;
         m->life.used_block = known ? (uint64_t)ev->snapshot.used_block : UINT64_MAX;
         if (known && m->life.used_block > m->load.max_submitted)

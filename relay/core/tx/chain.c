@@ -40,7 +40,7 @@ void manager__chain_up(struct manager *m, const struct manager_event *ev)
     if (!m->chain.spec_version)
         m->chain.spec_version = ev->chain.spec_version;
     m->chain.runtime_block =
-        ev->chain.best; /* it may have changed just now: nobody said since when */
+        ev->chain.best; /* it may have changed just now: since when is not known */
     manager__runtime(m, ev);
     bool loaded = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_ERA_WAIT;
     if (loaded && !m->final.following)

@@ -1,7 +1,7 @@
 /* The wait after a failover that lost commits.
  *
- * What a lost commit has sent may be in no block and in no pool that is asked. Nobody knows its
- * hash, so nobody can say that it is dead, except by its era: no era is longer than the bound that
+ * What a lost commit has sent may be in no block and in no pool that is asked. Its hash is
+ * lost too, so only its era shows that it is dead: no era is longer than the bound that
  * the table has, and none begins above the highest block that was known when it was signed. So all
  * final blocks up to that height and one such era more are read before anything is admitted, signed
  * or ended. What they hold of the account is adopted (reconcile.c); what they do not hold can never

@@ -77,7 +77,7 @@ void manager__nonce_stored(struct manager *m, const struct manager_event *ev)
     m->final.nonce = m->life.nonce;
     m->nonces.rewind = false;
     if (m->line.next != m->life.stored_nonce)
-        m->nonces.wanted = true; /* it was used while it was stored, by somebody else */
+        m->nonces.wanted = true; /* it was used while it was stored, by another program */
     manager__probe_soon(m);
     manager__signing_check(m); /* the suspension that is over came before that one */
 }

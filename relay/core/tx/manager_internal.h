@@ -114,7 +114,7 @@ struct final_view {        /* finality.c: what finalized blocks said */
     uint64_t nonce_read;   /* highest block at which the account's nonce was read */
     uint64_t regular_from; /* earlier blocks are searched for what is lost, and say nothing else */
     uint64_t gap_from;     /* a skipped height that was requested again */
-    uint64_t unread_from, unread_to; /* among these are blocks that nobody could read; 0: none */
+    uint64_t unread_from, unread_to; /* among these are blocks that no endpoint has; 0: none */
     uint64_t stuck_at, stuck_again;  /* a wait needs this block; when it is asked for again */
     uint64_t at; /* ms: when the last one was worked through, or following began */
 };
@@ -573,7 +573,7 @@ void manager__suspend(struct manager *m, enum manager_suspension suspension, con
 void manager__paid(struct manager *m);
 void manager__suspension_pump(struct manager *m);
 void manager__pause_stored(struct manager *m, const struct manager_event *ev);
-/* The write, if it is of the suspension, was not carried out, or nobody knows. */
+/* The write, if it is of the suspension, was not carried out, or its outcome is unknown. */
 void manager__suspension_unstored(struct manager *m, enum manager_effect_type write);
 /* An operator ordered the account to go on. */
 void manager__ordered(struct manager *m);
@@ -614,9 +614,9 @@ void manager__era_wait_loaded(struct manager *m, const struct manager_event *ev)
 void manager__era_wait_block(struct manager *m, const struct manager_block *block);
 void manager__era_wait_pump(struct manager *m);
 void manager__heard_stored(struct manager *m, const struct manager_event *ev);
-/* Blocks that are left; 0: none, or nobody knows yet. */
+/* Blocks that are left; 0: none, or not known yet. */
 uint64_t manager__era_wait_left(const struct manager *m);
-/* For ADOPT: what was read; -1: nobody waited for it. */
+/* For ADOPT: what was read; -1: it did not wait. */
 int64_t manager__era_wait_read(const struct manager *m);
 
 /* ---- writes.c ---- */

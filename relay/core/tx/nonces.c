@@ -5,7 +5,7 @@
 uint64_t manager__nonce_known(const struct manager *m)
 {
     uint64_t known = m->line.rows || m->line.next ? m->line.next + m->admit.ahead : 0;
-    /* Nonces that were given back since are nobody's any more. */
+    /* Nonces that were given back since are free. */
     bool stored = m->phase != MANAGER_LEADING || m->nonces.rewind;
     if (stored && m->load.next_nonce > 0 && (uint64_t)m->load.next_nonce > known)
         known = (uint64_t)m->load.next_nonce;
@@ -35,7 +35,7 @@ bool manager__nonce_absurd(struct manager *m, uint64_t nonce, uint64_t block)
     return true;
 }
 
-/* Nobody but us should use the key: an account nonce above ours is foreign use, or commits that
+/* Only this service should use the key: an account nonce above ours is foreign use, or commits that
  * the database lost. Either way those nonces are gone. */
 void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where)
 {

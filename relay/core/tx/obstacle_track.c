@@ -36,7 +36,7 @@ static unsigned cleared(struct obstacle_track *t, uint64_t now)
         return 0;
     if (!t->clear_since)
         t->clear_since = now;
-    if (!t->told_at) { /* it was over before anybody heard of it */
+    if (!t->told_at) { /* it was over before it was reported */
         obstacle_forget(t);
         return 0;
     }

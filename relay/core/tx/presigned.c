@@ -1,4 +1,4 @@
-/* Presigned transactions: bytes that nobody can make again, at given nonces.
+/* Presigned transactions: bytes that the relay cannot make again, at given nonces.
  *
  * Such a row is admitted when its nonce is the next one. One below it is admitted too: at a nonce
  * that was given back, or at one that the chain has used, where the row's own bytes may have been

@@ -127,7 +127,7 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
 /* ---- new attempts ---- */
 
 /* The nonce's end was seen while the filler that ends the transaction was written: what is left
- * to end is the filler's row, by another filler that got in or by somebody else's extrinsic. */
+ * to end is the filler's row, by another filler that got in or by another program's extrinsic. */
 static void end_of_filler(struct row_end *end)
 {
     end->tx.outcome = end->tx.has_block ? "ok" : "usurped";

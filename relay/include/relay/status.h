@@ -55,9 +55,10 @@ struct account_status {
     int64_t epoch; /* 0 unless leader */
     bool gate_open;
     bool leaving; /* it admits nothing, and is handed over when it has settled */
-    const char *leader, *leader_address; /* as far as this relay knows; "" when nobody is known */
-    size_t unstored;                     /* store requests in flight of which new bytes may come */
-    size_t unanswered;                   /* submissions on the wire */
+    const char *leader,
+        *leader_address;    /* as far as this relay knows; "" when no leader is known */
+    size_t unstored;        /* store requests in flight of which new bytes may come */
+    size_t unanswered;      /* submissions on the wire */
     uint64_t refused_total; /* requests that this endpoint refused, since another relay leads */
     uint64_t gated_total;   /* submissions that the gate stopped before they were written */
     struct account_counts counts;

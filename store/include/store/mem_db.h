@@ -37,7 +37,7 @@ struct mem_notice {
     int32_t account;
     struct store_bytes account_id;
     /* MEM_LEADER_CHANGE */
-    const char *holder, *address; /* NULL: nobody leads */
+    const char *holder, *address; /* NULL: no relay leads */
     int64_t epoch;
     /* MEM_TX_* */
     int64_t nonce;                    /* -1: none */
@@ -182,7 +182,7 @@ const struct mem_nonce *mem_nonce_at(const struct mem_db *db, int32_t account, i
 size_t mem_finished_count(const struct mem_db *db); /* in the order of their times */
 const struct mem_finished *mem_finished_at(const struct mem_db *db, size_t i);
 int64_t mem_last_id(const struct mem_db *db);
-/* The session that has the lock of this key, NULL: nobody. */
+/* The session that has the lock of this key, NULL: none. */
 struct mem_session *mem_lock_owner(const struct mem_db *db, int64_t lock_key);
 struct mem_session *mem_doorbell_owner(const struct mem_db *db, int32_t account);
 

@@ -115,7 +115,7 @@ struct mem_row {
     u128 tip, max_tip;
     int64_t deadline_block;
     uint32_t attempts; /* made for this transaction, at whatever nonce */
-    bool silent;       /* its enqueue found the leader awake: nobody was notified */
+    bool silent;       /* its enqueue found the leader awake, and sent no notification */
 
     int64_t nonce; /* outbox_presigned: as a leader read it */
     uint8_t hash[32];

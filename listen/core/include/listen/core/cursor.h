@@ -17,8 +17,8 @@
  * - A known row that is in no chunk of a scan has ended or returned to the outbox. The cursor looks
  *   it up among the finished ones. It also looks up a row whose end was notified, for the details.
  * - Any session may notify. What a relay's session notifies is taken as it is, unless its time is
- *   in the future. From anybody else it is a hint: an end is looked up, everything else is left to
- *   a scan. So is what exceeds the bound on rows that no scan has confirmed.
+ *   in the future. From any other session it is a hint: an end is looked up, everything else is
+ *   left to a scan. So is what exceeds the bound on rows that no scan has confirmed.
  * - Finished rows are scanned from the last position less an overlap, because a transaction that
  *   commits later may have ended its rows earlier. The cursor remembers what it delivered in that
  *   time and does not deliver it twice.

@@ -102,7 +102,7 @@ enum poll_event_type {
     POLL_EV_WANT_ROWS,     /* account, limit: the most rows that the manager can admit */
     POLL_EV_WANT_REQUESTS, /* account, serial: the manager wants a request poll that begins now */
     POLL_EV_RANG,          /* account: a wakeup was heard */
-    POLL_EV_REQUEUED,      /* account: rows may be there of which nobody notifies */
+    POLL_EV_REQUEUED,      /* account: rows may be there without a notification */
     /* answers: account, question */
     POLL_EV_ROWS,
     POLL_EV_NO_ROWS,

@@ -3,7 +3,7 @@
  * two.
  *
  * A leader's process finds those of OBSTACLES. The database finds the rest by itself, in the view
- * blocked_accounts: nobody leads the account, it is paused, an application holds a row, ... */
+ * blocked_accounts: no relay leads the account, it is paused, an application holds a row, ... */
 #ifndef RELAY_CORE_TX_OBSTACLE_H
 #define RELAY_CORE_TX_OBSTACLE_H
 
@@ -54,7 +54,7 @@ struct obstacle {
  * now: monotonic ms. */
 void manager_obstacle(const struct manager *m, uint64_t now, struct obstacle *ret);
 
-/* Which obstacles last. One that is over within seconds is nobody's business. One that lasts goes
+/* Which obstacles last. One that is over within seconds is not reported. One that lasts goes
  * into the log, each minute again, and into the table, and leaves the table soon after its end. */
 enum {
     OBSTACLE_AFTER_MS = 5000, /* it lasts */
