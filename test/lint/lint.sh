@@ -141,6 +141,10 @@ phrases='\b(is|are|was|were|be) told\b|\bstands? still\b|\b(so often|for so long
 hits=$(tree | grep -E '^(base|loop|net|chain|store|listen|election|relay|main|schema|docs)/.*\.(c|h|sql|md)$|^README\.md$' |
   xargs -r grep -nEi "$phrases" /dev/null) && finding "wording that docs/glossary.md replaces: $hits"
 
+# Pages name who acts: an application, an operator, another program, any login.
+hits=$(tree | grep '\.md$' | xargs -r perl -ne 's/`[^`]*`//g; print "$ARGV:$.\n" if /\b(no|some|any|every)body\b/i; close ARGV if eof') && [ -n "$hits" ] &&
+  finding "a page that does not name the actor (nobody, somebody...): $hits"
+
 # A test is named by what it claims, not by the letter and number of some list.
 hits=$(tree | grep -E '^test/.*\.(py|c)$' | xargs -r grep -nE '^ *(def test_|static void (test_)?)[A-Z][0-9]{2}_' /dev/null) &&
   finding "a test that is named after a list: $hits"

@@ -65,6 +65,7 @@ migrations "open - 0001_a.sql" "frozen $two 0002_b.sql" && expect manifest 'befo
 migrations "frozen $one 0001_a.sql" 'thawed - 0002_b.sql' && expect manifest 'neither open nor frozen'
 fresh && printf '/* The operator is told of it. */\n' >"$tmp/t/base/a.c" && expect wording 'docs/glossary.md replaces'
 fresh && mkdir -p "$tmp/t/docs" && printf 'It polls so often that it sees it.\n' >"$tmp/t/docs/a.md" && expect wording 'docs/glossary.md replaces'
+fresh && mkdir -p "$tmp/t/docs" && printf 'And nobody `somebody` leads it.\n' >"$tmp/t/docs/a.md" && expect actor 'does not name the actor'
 fresh && mkdir -p "$tmp/t/test" && printf 'def test_S13_a_call(self):\n    pass\n' >"$tmp/t/test/a.py" && expect names 'named after a list'
 wide=$(printf 'x%.0s' {1..101})
 fresh && printf '/* %s */\n' "$wide" >"$tmp/t/base/a.c" && expect width 'over 100 columns'
