@@ -942,6 +942,45 @@ static void r3_bodies_that_nobody_has(void **state)
     alone(closed_block, UINT64_MAX);
 }
 
+static bool no_hashes_of_heights(struct fake *f, struct ws_peer *p, const char *method,
+                                 const json_t *id, const json_t *params)
+{
+    (void)f, (void)params;
+    if (strcmp(method, "chain_getBlockHash") != 0)
+        return false;
+    fake_error(p, id, -32601, "Method not found", NULL);
+    return true;
+}
+
+/* The method is closed from the start, or while blocks are followed: the state has the hashes. */
+static void r4_hashes_from_the_state(void **state)
+{
+    (void)state;
+    for (unsigned later = 0; later < 2; later++) {
+        struct node_rig rig;
+        rig_start(&rig, 1, &polkadot);
+        struct fake *f = &rig.fake[0];
+        add_empty(f, 20);
+        f->finalized = f->best = 20;
+        if (!later)
+            f->hook = no_hashes_of_heights;
+        rig_up(&rig);
+        f->hook = no_hashes_of_heights;
+        node_follow(rig.node, 1);
+        rig_wait_seen(&rig, 20);
+        expect_heights(&rig, 1, 20);
+        for (size_t i = 0; i < 20; i++) {
+            uint8_t hash[32];
+            fake_hash(f, i + 1, hash);
+            assert_false(rig.seen[i].unread);
+            assert_memory_equal(rig.seen[i].head.hash, hash, 32);
+        }
+        assert_int_equal(rig.ready, 1);
+        assert_int_equal(rig.down, 0);
+        rig_done(&rig);
+    }
+}
+
 /* The second one has them, or a part of them: each endpoint is visited once. */
 static void r3_the_next_endpoint_is_asked(void **state)
 {
@@ -1086,6 +1125,7 @@ int main(void)
         cmocka_unit_test(silent_subscription),
         cmocka_unit_test(wrong_answers),
         cmocka_unit_test(r8_the_next_endpoint_has_the_state),
+        cmocka_unit_test(r4_hashes_from_the_state),
         cmocka_unit_test(r3_bodies_that_nobody_has),
         cmocka_unit_test(r3_the_next_endpoint_is_asked),
         cmocka_unit_test(r3_the_one_that_has_them_is_away),

@@ -171,6 +171,8 @@ void fake_event(struct buf *out, uint32_t extrinsic, bool good)
 
 /* ---- answers ---- */
 
+enum { BLOCK_HASH_KEY = 2 + 2 * (16 + 16 + 8 + 4) }; /* as text */
+
 void fake_answer(struct ws_peer *p, const json_t *id, json_t *result)
 {
     json_t *m =
@@ -262,8 +264,19 @@ static json_t *account_value(const struct fake_block *b)
     return value;
 }
 
+/* System.BlockHash of a height, whose four bytes end the key. */
+static json_t *block_hash(const struct fake *f, const struct fake_block *b, const char *key)
+{
+    uint8_t height[4];
+    INVARIANT(hex_decode_fixed(key + BLOCK_HASH_KEY - 8, 8, height, sizeof(height)));
+    uint64_t number = height[0] | height[1] << 8;
+    return number < (uint64_t)(b - f->blocks) ? json_string(f->blocks[number].hash) : json_null();
+}
+
 static json_t *storage(struct fake *f, const struct fake_block *b, const char *key)
 {
+    if (strlen(key) == BLOCK_HASH_KEY)
+        return block_hash(f, b, key);
     if (strcmp(key, wire_events_key) != 0)
         return account_value(b);
     f->asked_events++;
