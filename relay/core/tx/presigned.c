@@ -66,6 +66,13 @@ static enum fate waits(const struct manager *m, struct judged *j, uint64_t block
     return FATE_WAIT;
 }
 
+/* The last final block at which its nonce was unused for certain: later ones may hold it, where the
+ * account's nonce could not be read. */
+static uint64_t unused_at(const struct manager *m)
+{
+    return m->final.nonce_read < m->final.processed ? m->final.nonce_read : m->final.processed;
+}
+
 /* Its nonce is used in a final block. */
 static enum fate judge_used(const struct manager *m, struct judged *j)
 {
@@ -89,7 +96,7 @@ static enum fate judge_below(const struct manager *m, struct judged *j)
     const struct row *row = line_at(&m->line, x->nonce);
     unsigned long long nonce = x->nonce;
     if (row && manager__hole(row)) {
-        j->from_block = m->final.processed;
+        j->from_block = unused_at(m);
         return FATE_ADMIT;
     }
     if (row && row->id && !row->end) {
@@ -162,7 +169,7 @@ static enum fate judge(const struct manager *m, struct judged *j, uint64_t next)
     }
     if (x->nonce < m->line.next)
         return judge_below(m, j);
-    j->from_block = m->final.processed;
+    j->from_block = unused_at(m);
     return FATE_ADMIT;
 }
 

@@ -386,6 +386,21 @@ static void bad_and_maybe_used(void **state)
     script_free(s);
 }
 
+/* Seed 4070005566 (lossy): its nonce is the next one, and the last final blocks told no nonce: one
+ * of them may hold it, so they are read once more when the nonce turns out to be used. */
+static void admitted_and_maybe_used(void **state)
+{
+    (void)state;
+    struct script *s = begin(&keyless, 5);
+    finalized(s, 5, 0, NULL);
+    uint64_t known = s->finalized;
+    finalized(s, UINT64_MAX, 0, NULL);
+    finalized(s, UINT64_MAX, 0, NULL);
+    outbox_presigned(s, &(struct one){1, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
+    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->sign.rows[0].from_block, known);
+    script_free(s);
+}
+
 /* The same of one whose era has ended. */
 static void expired_and_maybe_used(void **state)
 {
@@ -832,6 +847,7 @@ int main(void)
         cmocka_unit_test(used_by_other_bytes),
         cmocka_unit_test(bad_and_used),
         cmocka_unit_test(bad_and_maybe_used),
+        cmocka_unit_test(admitted_and_maybe_used),
         cmocka_unit_test(expired_and_maybe_used),
         cmocka_unit_test(era_over_and_maybe_used),
         cmocka_unit_test(used_long_ago),
