@@ -168,9 +168,10 @@ $$;
 CREATE OR REPLACE FUNCTION txrelay.check_hex_text(p_function text, p_argument text, p_call bytea) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
-    v_text text := replace(encode(p_call, 'escape'), '\\', '\');
+    c_backslash CONSTANT text := chr(92); -- these files hold none: psql has commands that begin with one
+    v_text text := replace(encode(p_call, 'escape'), c_backslash || c_backslash, c_backslash);
 BEGIN
-    IF v_text ~ '^[0\\]x([0-9a-fA-F]{2})*$' THEN
+    IF left(v_text, 2) IN ('0x', c_backslash || 'x') AND substr(v_text, 3) ~ '^([0-9a-fA-F]{2})*$' THEN
         PERFORM bad_argument(p_function, p_argument, format('is the text %s%s and not the bytes that it stands for',
             quote_literal(left(v_text, 20)), CASE WHEN length(v_text) > 20 THEN '...' ELSE '' END),
             'Decode it first: decode(substr(text, 3), ''hex'') in SQL, bytes.fromhex(text[2:]) in Python, '

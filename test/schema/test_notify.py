@@ -146,8 +146,10 @@ class Partitions(Case):
         # Rights and indexes of the new one are the parent's.
         self.assertFalse(self.owner.value("SELECT has_table_privilege('relay', 'txrelay.finished_transactions_2040m03', "
                                           "'INSERT, UPDATE, DELETE, TRUNCATE')"))
-        self.assertEqual(self.owner.value("SELECT count(*) FROM pg_index WHERE indrelid = "
-                                          "'txrelay.finished_transactions_2040m03'::regclass"), 4)
+        indexes = [self.owner.value(f"SELECT count(*) FROM pg_index WHERE indrelid = 'txrelay.{table}'::regclass")
+                   for table in ('finished_transactions', 'finished_transactions_2040m03')]
+        self.assertEqual(indexes[0], indexes[1])
+        self.assertGreater(indexes[0], 3)
 
     def test_two_callers(self):
         other = self.session('relay')
