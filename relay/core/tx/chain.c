@@ -22,7 +22,8 @@ static void drop_invented(struct manager *m, uint64_t number)
     m->chain.finalized = read;
     if (m->life.used_block > read + ERA_PERIOD_MAX)
         m->life.used_block = read + ERA_PERIOD_MAX; /* see manager__chain_ready */
-    if ((above || manager__reconcile_skips(m)) && m->phase >= MANAGER_CHAIN_WAIT)
+    /* Otherwise manager__chain_ready follows, and does what else is due at the start. */
+    if (m->final.following && (above || manager__reconcile_skips(m)))
         manager__follow_loaded(m);
 }
 

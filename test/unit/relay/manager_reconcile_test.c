@@ -139,6 +139,37 @@ static void searched_from_an_invented_block(void **state)
     }
 }
 
+/* Seed 4080005248: the height was invented under a former epoch, and the node that comes up now has
+ * another one: the rows of the new epoch are searched for and then probed like any others. */
+static void invented_under_a_former_epoch(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    uint64_t real = s->finalized;
+    s->finalized = UINT64_C(1) << 60;
+    for (unsigned epoch = 0; epoch < 2; epoch++) {
+        promote(s);
+        expect(s, MANAGER_FX_LOAD);
+        feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
+                                       .snapshot = {.last = true,
+                                                    .next_nonce = 6,
+                                                    .used_nonce = -1,
+                                                    .used_block = -1,
+                                                    .reconcile = true,
+                                                    .reconcile_from = 98}});
+        chain_up(s);
+        if (epoch == 0)
+            feed(s, (struct manager_event){.type = MANAGER_EV_DEMOTED});
+        s->finalized = real;
+    }
+    assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 99);
+    block(s, 99, 6, 0, NULL);
+    block(s, 100, 6, 0, NULL);
+    questions(s, 6, 0, NULL);
+    expect(s, MANAGER_FX_STORE_ADOPT);
+    script_free(s);
+}
+
 /* Two in blocks, one in the pool: all are offered, in the order of their nonces, and what was
  * adopted is loaded. */
 static void found_in_blocks_and_pool(void **state)
@@ -720,6 +751,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_was_lost),
         cmocka_unit_test(searched_from_an_invented_block),
+        cmocka_unit_test(invented_under_a_former_epoch),
         cmocka_unit_test(found_in_blocks_and_pool),
         cmocka_unit_test(found_and_not_signed),
         cmocka_unit_test(waits_for_what_is_not_final),
