@@ -269,7 +269,7 @@ static json_t *block_hash(const struct fake *f, const struct fake_block *b, cons
 {
     uint8_t height[4];
     INVARIANT(hex_decode_fixed(key + BLOCK_HASH_KEY - 8, 8, height, sizeof(height)));
-    uint64_t number = height[0] | height[1] << 8;
+    uint64_t number = (uint64_t)height[0] | (uint64_t)height[1] << 8;
     return number < (uint64_t)(b - f->blocks) ? json_string(f->blocks[number].hash) : json_null();
 }
 
