@@ -158,7 +158,7 @@ static void draw_unsignable(struct world *w)
 static void draw_pool(struct world *w)
 {
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 43}, *r = &rng;
-    bool small = odds(r, 25), waits = w->plan.fat && !w->plan.era && has(w, FEATURE_TIPS);
+    bool small = odds(r, 25), waits = !w->plan.era;
     uint32_t size = (uint32_t)rng_between(r, 4, 24);
     w->plan.pool_limit = small && !waits ? size : 60;
 }

@@ -73,8 +73,10 @@ class Prometheus:
         return json.loads(text)['data']['result']
 
     def up(self):
+        """How many targets answer; none before Prometheus itself is ready (503)."""
         try:
-            return len(self.query('up == 1'))
+            ready, _ = get(self.address, '/-/ready')
+            return len(self.query('up == 1')) if ready == 200 else 0
         except OSError:
             return 0
 

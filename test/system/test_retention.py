@@ -81,7 +81,7 @@ class Retention(unittest.TestCase):
                                                       world.pg.dsn).stdout.splitlines()]
                 self.assertEqual(len(history), 1 if tx == kept else 2)
                 for attempt in history:
-                    self.assertIn(f'"id":"{tx}"', self.by_hash(world, attempt['hash'], '--json').stdout)
+                    self.assertIn(f'"id":{tx},', self.by_hash(world, attempt['hash'], '--json').stdout)
             gone = self.by_hash(world, removed, check=False)
             self.assertEqual((gone.returncode, gone.stdout), (1, ''))
             self.assertIn(f'no attempt in this database (they are kept for retention.keep_days) with the hash {removed}',

@@ -127,7 +127,7 @@ class Queue(Base):
         self.work('without room')
         self.assertEqual(self.heard(ear), set(), 'a commit notified')
         ended = set(world.committed.values())
-        tail.wait('every end', lambda rows: {r['id'] for r in rows if r.get('outcome') == 'ok'} >= ended, 30)
+        tail.wait('every end', lambda rows: {r['id'] for r in rows if r.get('outcome') == 'ok'} >= ended, 120)
         report(f'all of it ended and told after {time.monotonic() - begun:.1f} s')
         self.assertIn('Nothing is notified now', tail.process.text())
         self.assertIn('listen.queue', ''.join(r.text() for r in world.relays))
