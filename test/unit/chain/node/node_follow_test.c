@@ -1014,7 +1014,7 @@ static void r3_the_one_that_has_them_is_away(void **state)
         add_empty(f, 20);
         f->finalized = f->best = 20;
         f->hook = no_bodies;
-        rig.config.confirm_ms = rig_patience(back ? 500 : 20);
+        rig.config.confirm_ms = back ? rig_patience(500) : 20; /* long enough, or soon over */
         int port = ws_server_port(g->server);
         fake_stop(g, rig.loop);
         rig_connect(&rig);
