@@ -1,6 +1,6 @@
 /* What other endpoints say of the runtime: its version and its metadata, which decide what calls
- * and events mean. With a quorum so many must give the same. Without one a single other endpoint is
- * enough, and none is needed where none answers.
+ * and events mean. With a quorum, that number of endpoints must agree. Without one, a
+ * single other endpoint is enough, and none is needed where none answers.
  *
  * An endpoint that contradicts is asked again: an upgrade may just pass. */
 #include <string.h>

@@ -1,5 +1,5 @@
 /* How many transactions of each account wait, and for how long. Every relay with a metrics endpoint
- * reads it for all of its accounts, so an account that nobody leads is seen too. */
+ * reads it for all of its accounts, so an account without a leader is seen too. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
