@@ -12,11 +12,14 @@
 #include "sql.h"
 #include "store/schema_check.h"
 
+enum { PAUSE_FIRST_MS = 250, PAUSE_MOST_MS = 4000 };
+
 static void on_answer(struct conn_query *q, const struct conn_result *r);
 
 static void on_closed(void *arg)
 {
     struct migrate *m = arg;
+    m->pause = loop_timer_close(m->pause);
     m->cb(m);
 }
 
@@ -26,6 +29,7 @@ static void finish(struct migrate *m, const struct err *err)
         return; /* what the closing connection answers */
     m->state = MIGRATE_CLOSE_WAIT;
     m->err = *err;
+    loop_timer_stop(m->pause);
     if (err->code) {
         m->to = m->from;
         m->applied = false;
@@ -152,6 +156,53 @@ static void on_checked(struct migrate *m, const struct conn_result *r)
     }
 }
 
+/* ---- a lock that is not free ---- */
+
+static void start_try(struct migrate *m)
+{
+    m->next = 0;
+    m->dropped = false;
+    m->tries++;
+    run(m, MIGRATE_LOCK_WAIT, sql__text(SQL_BEGIN_MIGRATION));
+}
+
+static void on_pause_over(void *arg)
+{
+    struct migrate *m = arg;
+    PRE(m->state == MIGRATE_PAUSE_WAIT);
+    start_try(m);
+}
+
+/* Not free in time, or this and another session waited for each other. */
+static bool is_lock_not_free(const struct migrate *m, const char *sqlstate)
+{
+    bool changes = m->state >= MIGRATE_MIGRATION_WAIT && m->state <= MIGRATE_COMMIT_WAIT;
+    return changes && (!strcmp(sqlstate, "55P03") || !strcmp(sqlstate, "40P01"));
+}
+
+/* m->err is what failed. */
+static void on_holders(struct migrate *m, const char *holder)
+{
+    PRE(m->state == MIGRATE_HOLDERS_WAIT);
+    if (!holder)
+        holder = "a transaction that has ended";
+    if (loop_now_ms(m->loop) >= m->give_up_ms) {
+        struct err err = {0};
+        err_set(&err, m->err.code,
+                "%s (%d tries) by %s: end that transaction, or run txrelay migrate again",
+                m->err.text, m->tries, holder);
+        memcpy(err.sqlstate, m->err.sqlstate, sizeof(err.sqlstate));
+        finish(m, &err);
+        return;
+    }
+    log_warn("migrate.waits", "tries=%d text=\"%s; nothing is locked until the next try\"",
+             m->tries, holder);
+    uint64_t pause = (uint64_t)PAUSE_FIRST_MS << (m->tries < 5 ? m->tries - 1 : 4);
+    m->state = MIGRATE_PAUSE_WAIT;
+    m->err = (struct err){0};
+    loop_timer_at(m->pause, loop_now_ms(m->loop) + (pause < PAUSE_MOST_MS ? pause : PAUSE_MOST_MS));
+}
+
 /* ---- the course ---- */
 
 static void on_failed(struct migrate *m, const struct err *failed)
@@ -161,16 +212,20 @@ static void on_failed(struct migrate *m, const struct err *failed)
         run(m, MIGRATE_ROLLBACK_WAIT, "ROLLBACK TO SAVEPOINT functions");
         return;
     }
+    bool is_lock = is_lock_not_free(m, failed->sqlstate);
     if (m->state == MIGRATE_MIGRATION_WAIT || m->state == MIGRATE_FUNCTIONS_WAIT) {
         const struct schema_file *files =
             m->state == MIGRATE_MIGRATION_WAIT ? m->set->migrations : m->set->functions;
-        const char *way_out = strcmp(failed->sqlstate, "55P03")
-                                  ? ""
-                                  : ". A transaction that is open has locked a table or view: end "
-                                    "it, or run txrelay migrate again";
-        err_set(&err, failed->code, "schema file %s failed, nothing was changed: %s%s",
-                files[m->next].name, failed->text, way_out);
+        err_set(&err, failed->code, "schema file %s failed, nothing was changed: %s",
+                files[m->next].name, is_lock ? "a table or view is locked" : failed->text);
         memcpy(err.sqlstate, failed->sqlstate, sizeof(err.sqlstate));
+    }
+    if (is_lock) {
+        m->err = err;
+        m->to = m->from;
+        m->applied = false;
+        run(m, MIGRATE_UNDO_WAIT, "ROLLBACK");
+        return;
     }
     finish(m, &err);
 }
@@ -184,6 +239,9 @@ static void on_answer(struct conn_query *q, const struct conn_result *r)
     }
     switch (m->state) {
     case MIGRATE_LOCK_WAIT:
+        if (!m->give_up_ms)
+            m->give_up_ms =
+                loop_now_ms(m->loop) + (uint64_t)strtoull(conn_result_get(r, 0, 0, NULL), NULL, 10);
         run(m, MIGRATE_FIND_WAIT, sql__text(SQL_FIND_SCHEMA));
         return;
     case MIGRATE_FIND_WAIT:
@@ -226,7 +284,14 @@ static void on_answer(struct conn_query *q, const struct conn_result *r)
     case MIGRATE_COMMIT_WAIT:
         finish(m, &(struct err){0});
         return;
+    case MIGRATE_UNDO_WAIT:
+        run(m, MIGRATE_HOLDERS_WAIT, sql__text(SQL_LOCK_HOLDERS));
+        return;
+    case MIGRATE_HOLDERS_WAIT:
+        on_holders(m, conn_result_rows(r) ? conn_result_get(r, 0, 0, NULL) : NULL);
+        return;
     case MIGRATE_CONNECT_WAIT:
+    case MIGRATE_PAUSE_WAIT:
     case MIGRATE_CLOSE_WAIT:
         break;
     }
@@ -235,8 +300,7 @@ static void on_answer(struct conn_query *q, const struct conn_result *r)
 
 static void on_up(void *arg)
 {
-    struct migrate *m = arg;
-    run(m, MIGRATE_LOCK_WAIT, sql__text(SQL_BEGIN_MIGRATION));
+    start_try(arg);
 }
 
 /* One round over the addresses is enough: the operator sees the reason. */
@@ -249,7 +313,8 @@ void migrate_start_set(struct loop *l, struct migrate *m, const char *dsn,
                        const struct schema_set *set, void (*cb)(struct migrate *m))
 {
     PRE(set->count > 0 && set->functions_count > 0);
-    *m = (struct migrate){.state = MIGRATE_CONNECT_WAIT, .set = set, .cb = cb};
+    *m = (struct migrate){.state = MIGRATE_CONNECT_WAIT, .set = set, .loop = l, .cb = cb};
+    m->pause = loop_timer_new(l, on_pause_over, m);
     m->conn = conn_new(l, &(struct conn_config){.dsn = dsn,
                                                 .name = "txrelay migrate",
                                                 .refuse_standby = true,

@@ -20,5 +20,7 @@ EXCEPTION WHEN lock_not_available THEN
             WHERE l.locktype = 'advisory' AND l.classid = 9002 AND l.objid = 0 AND l.objsubid = 2 AND l.granted
                 AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())), 'gone by now'));
 END $$;
--- Statements of relays and applications queue behind a lock that this waits for.
-SET LOCAL lock_timeout = '2s';
+-- Statements of relays and applications queue behind a lock that this waits for. The client tries again for as many ms as
+-- the last statement returns.
+SET LOCAL lock_timeout = '500ms';
+SELECT (extract(epoch FROM coalesce(nullif(current_setting('txrelay.migration_wait', true), ''), '60s')::interval) * 1000)::bigint

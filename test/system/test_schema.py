@@ -1,5 +1,7 @@
 """A database whose schema is not that of the program: run and check name the difference and the way out, migrate mends what it
 can, and nobody leads before."""
+import os
+import threading
 import unittest
 
 import psycopg2
@@ -11,6 +13,13 @@ from harness.world import World
 BY_HAND = ('REVOKE EXECUTE ON FUNCTION txrelay.leader_claim FROM txrelay_relay',
            'DROP FUNCTION txrelay.leader_renew',
            "CREATE OR REPLACE FUNCTION txrelay.mid_submission(p_subject int) RETURNS boolean LANGUAGE sql AS 'SELECT false'")
+
+
+def read_until_it_is_canceled(reader):
+    try:
+        reader.cursor().execute('SELECT count(*), pg_sleep(3600) FROM txrelay.transactions')
+    except psycopg2.errors.QueryCanceled:
+        pass
 
 
 class Schema(unittest.TestCase):
@@ -49,6 +58,34 @@ class Schema(unittest.TestCase):
                 self.assertIn(word, done.stdout + done.stderr)
             keeper.close()
             self.assertIn('nothing to do', cli('migrate', '--config', relay.config).stdout)
+
+    def test_a_long_report_holds_up_no_application(self):
+        """migrate needs locks that a running SELECT has. It waits for them in short tries, between which applications enqueue and
+        the relay sends; it names the report; and it ends once the report has ended."""
+        with World() as world:
+            relay = world.relay('one')
+            world.wait_leader(relay)
+            database = world.pg.value('SELECT current_database()')
+            world.pg.query(f"ALTER DATABASE {database} SET txrelay.migration_wait = '1h'")
+            world.pg.query(BY_HAND[2])
+            reader = psycopg2.connect(world.pg.dsn, application_name='the report')
+            backend = reader.info.backend_pid
+            report = threading.Thread(target=read_until_it_is_canceled, args=[reader])
+            report.start()
+            proc.wait_for('the report to read', lambda: world.pg.value(
+                "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND wait_event = 'PgSleep'", [backend]))
+            migrate = proc.Process([proc.TXRELAY, 'migrate', '--config', relay.config], os.path.join(world.dir, 'migrate.log'))
+            proc.wait_for('the second try', lambda: 'tries=2' in migrate.text())
+            for number in range(20):
+                world.enqueue(f'beside the report {number}')
+            world.settle()
+            self.assertTrue(migrate.alive(), migrate.text())
+            self.assertIn(f'backend {backend} (user postgres, application the report', migrate.text())
+            world.pg.query('SELECT pg_cancel_backend(%s)', [backend])
+            report.join()
+            self.assertEqual(migrate.child.wait(120), 0, migrate.text())
+            self.assertIn('applied again', migrate.text())
+            reader.close()
 
     def test_functions_of_another_build(self):
         with World() as world:

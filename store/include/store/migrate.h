@@ -10,11 +10,16 @@
  *                                                                 |     a result or column changed
  *                                                                 +-- DROP_WAIT <- ROLLBACK_WAIT
  *   COMMIT_WAIT, any failure -> CLOSE_WAIT
+ *   a lock was not free: UNDO_WAIT -> HOLDERS_WAIT -> PAUSE_WAIT -> LOCK_WAIT
  *
  * The whole run is one transaction behind an advisory lock: several at once are safe (the later
  * ones find nothing to do), and a failed one leaves nothing behind. A schema that is newer than the
  * program, or has a migration with another text, is refused. A database that fits is only read: no
- * lock that others wait for. */
+ * lock that others wait for.
+ *
+ * Statements of relays and applications queue behind a lock that a migration waits for. So it waits
+ * for half a second at most, undoes everything, names the session that is in the way, and tries
+ * again after a pause, until the setting txrelay.migration_wait has passed. */
 #ifndef STORE_MIGRATE_H
 #define STORE_MIGRATE_H
 
@@ -43,6 +48,9 @@ enum migrate_state {
     MIGRATE_NOTE_WAIT, /* the row in txrelay.schema_functions */
     MIGRATE_IDS_WAIT,  /* the sequences, which may be behind */
     MIGRATE_COMMIT_WAIT,
+    MIGRATE_UNDO_WAIT,    /* a lock was not free: ROLLBACK */
+    MIGRATE_HOLDERS_WAIT, /* who has it */
+    MIGRATE_PAUSE_WAIT,   /* until the next try; nothing is locked meanwhile */
     MIGRATE_CLOSE_WAIT,
 };
 
@@ -53,6 +61,7 @@ struct migrate {
     bool applied; /* functions, views, triggers and rights were applied (always with a new version)
                    */
     int64_t ids_behind; /* so many ids would have been given again: the data was copied */
+    int tries;          /* 1, and one more for each time that a lock was not free */
     /* private */
     enum migrate_state state;
     const struct schema_set *set;
@@ -61,6 +70,9 @@ struct migrate {
     size_t next; /* index of the file at work */
     bool dry_run;
     bool dropped;
+    struct loop *loop;
+    struct loop_timer *pause;
+    uint64_t give_up_ms; /* no try begins after this */
     void (*cb)(struct migrate *m);
 };
 

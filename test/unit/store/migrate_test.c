@@ -382,8 +382,8 @@ static void test_versions(void **state)
     assert_string_equal(sql(db, "SELECT more FROM txrelay.outbox"), "7");
 }
 
-/* A transaction that is open and has used what the files replace: migrate gives up, and takes
- * nobody's turn. */
+/* A transaction that is open and has used what the files replace: migrate takes nobody's turn. It
+ * tries again, succeeds once that transaction has ended, and otherwise gives up and names it. */
 static void test_open_transaction(void **state)
 {
     (void)state;
@@ -392,6 +392,7 @@ static void test_open_transaction(void **state)
     struct fx_conn f = {0};
     struct fx_query q = {0};
     struct conn_config config;
+    struct run r = {0};
     snprintf(db, sizeof(db), "%s", fresh());
     migrate_ok(db, schema_set(), 0, true);
     fx_conn_config(&f, &config, dsn_of(db));
@@ -404,10 +405,55 @@ static void test_open_transaction(void **state)
     assert_int_equal(q.q.err.code, 0);
     migrate_ok(db, schema_set(), (int)schema_set()->count, false);
     sql(db, "DROP FUNCTION txrelay.leader_fill");
+    sql("postgres", with("ALTER DATABASE %s SET txrelay.migration_wait = '1s'", db));
     migrate_refused(db, schema_set(), ERR_TIMEOUT, "run txrelay migrate again");
+    migrate_refused(db, schema_set(), ERR_TIMEOUT, "tries) by backend ");
+
+    sql("postgres", with("ALTER DATABASE %s RESET txrelay.migration_wait", db));
+    migrate_start(l, &r.m, dsn_of(db), on_migrated);
+    WAIT_FOR(l, r.m.state == MIGRATE_PAUSE_WAIT);
+    assert_string_equal(sql(db, "SELECT count(*) FROM pg_locks WHERE NOT granted"), "0");
+    WAIT_FOR(l, r.m.tries == 2);
+    assert_false(r.done);
     fx_conn_close(l, &f);
+    WAIT_FOR(l, r.done);
+    assert_int_equal(r.m.err.code, 0);
+    assert_true(r.m.applied);
+    assert_int_equal(loop_open_handles(l), 0);
     loop_free(l);
-    migrate_ok(db, schema_set(), (int)schema_set()->count, true);
+    migrate_ok(db, schema_set(), (int)schema_set()->count, false);
+}
+
+/* The connection is lost between two tries. */
+static void test_lost_between_two_tries(void **state)
+{
+    (void)state;
+    char db[32];
+    struct loop *l = loop_new();
+    struct fx_conn f = {0};
+    struct fx_query q = {0};
+    struct conn_config config;
+    struct run r = {0};
+    snprintf(db, sizeof(db), "%s", fresh());
+    migrate_ok(db, schema_set(), 0, true);
+    fx_conn_config(&f, &config, dsn_of(db));
+    config.plain = true;
+    f.c = conn_new(l, &config);
+    conn_open(f.c);
+    WAIT_FOR(l, f.ups == 1);
+    fx_query(f.c, &q, NULL, "BEGIN; SELECT count(*) FROM txrelay.accounts");
+    WAIT_FOR(l, q.done);
+    sql(db, "DROP FUNCTION txrelay.leader_fill");
+    migrate_start(l, &r.m, dsn_of(db), on_migrated);
+    WAIT_FOR(l, r.m.state == MIGRATE_PAUSE_WAIT);
+    sql(db, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = "
+            "'txrelay migrate' AND datname = current_database()");
+    WAIT_FOR(l, r.done);
+    assert_int_not_equal(r.m.err.code, 0);
+    assert_int_equal(r.m.tries, 1);
+    fx_conn_close(l, &f);
+    assert_int_equal(loop_open_handles(l), 0);
+    loop_free(l);
 }
 
 static void test_edited_migration(void **state)
@@ -449,10 +495,15 @@ static void test_digest_of_another_postgres(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_install),          cmocka_unit_test(test_what_is_in_the_way),
-        cmocka_unit_test(test_changed_by_hand),  cmocka_unit_test(test_of_users),
-        cmocka_unit_test(test_versions),         cmocka_unit_test(test_open_transaction),
-        cmocka_unit_test(test_edited_migration), cmocka_unit_test(test_digest_of_another_postgres),
+        cmocka_unit_test(test_install),
+        cmocka_unit_test(test_what_is_in_the_way),
+        cmocka_unit_test(test_changed_by_hand),
+        cmocka_unit_test(test_of_users),
+        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_open_transaction),
+        cmocka_unit_test(test_lost_between_two_tries),
+        cmocka_unit_test(test_edited_migration),
+        cmocka_unit_test(test_digest_of_another_postgres),
     };
     return cmocka_run_group_tests(tests, suite_setup, suite_teardown);
 }
