@@ -12,16 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/check.h"
 #include "base/host.h"
 #include "base/log.h"
 #include "node_internal.h"
-
-enum {
-    LAG_MAX = 16,         /* blocks behind info.best_known at which another endpoint is better */
-    LAG_RETRY_MS = 60000, /* if all endpoints lag, wait before trying them again */
-};
 
 static void answered(struct rpc_call *call);
 
@@ -54,8 +48,6 @@ static void ask_best(struct node *n)
         ask(n, HS_BEST_WAIT, "chain_getBlockHash", "[]");
 }
 
-static void subscribe(struct node *n);
-
 /* Where the finalized head is not told, its subscription begins with it. */
 static void ask_finalized(struct node *n)
 {
@@ -64,7 +56,7 @@ static void ask_finalized(struct node *n)
         return;
     }
     n->step = HS_NEW_HEADS_WAIT;
-    subscribe(n);
+    handshake_subscribe(n);
 }
 
 /* The endpoint refuses a method, and there is another way. */
@@ -101,8 +93,8 @@ static void fail(struct node *n, const struct err *err)
         node__fault(n, err);
 }
 
-/* The call failed. An error answer does not name its endpoint and method. */
-static void fail_call(struct node *n, const struct rpc_call *call)
+/* An error answer does not name its endpoint and method. */
+void handshake_failed_call(struct node *n, const struct rpc_call *call)
 {
     struct err err = call->err;
     if (err.code == ERR_RPC)
@@ -117,66 +109,8 @@ static void fail_protocol(struct node *n, const char *what)
     fail(n, &err);
 }
 
-/* ---- subscriptions ---- */
-
-static void subscribed(struct rpc_call *call);
-
-static void sub_ended(struct node *n, const struct err *err)
-{
-    if (!node__gone(err) && (n->phase == NODE_READY || n->phase == NODE_HANDSHAKE_WAIT))
-        node__fault(n, err);
-}
-
-static void heads_ended(struct rpc_sub *sub, const struct err *err)
-{
-    sub_ended(CONTAINER_OF(sub, struct head_watch, sub)->node, err);
-}
-
-static void version_ended(struct rpc_sub *sub, const struct err *err)
-{
-    sub_ended(CONTAINER_OF(sub, struct node, runtime_sub), err);
-}
-
-static void version_item(struct rpc_sub *sub, const struct jv *item)
-{
-    runtime_changed(CONTAINER_OF(sub, struct node, runtime_sub), item);
-}
-
-static void subscribe_heads(struct head_watch *w, const char *method)
-{
-    rpc_subscribe_start(node__rpc(w->node), &w->sub, method, "[]", NULL, NULL, subscribed,
-                        heads_item, heads_ended);
-}
-
-static struct node *node_of_sub(struct rpc_call *call)
-{
-    struct rpc_sub *sub = CONTAINER_OF(call, struct rpc_sub, call);
-    struct node *n = CONTAINER_OF(sub, struct node, runtime_sub);
-    if (call->method[0] == 's') /* state_subscribeRuntimeVersion */
-        return n;
-    return CONTAINER_OF(sub, struct head_watch, sub)->node;
-}
-
-static void subscribe(struct node *n)
-{
-    switch ((int)n->step) {
-    case HS_NEW_HEADS_WAIT:
-        subscribe_heads(&n->best, "chain_subscribeNewHeads");
-        return;
-    case HS_FINALIZED_HEADS_WAIT:
-        subscribe_heads(&n->finalized, "chain_subscribeFinalizedHeads");
-        return;
-    case HS_RUNTIME_VERSION_WAIT:
-        rpc_subscribe_start(node__rpc(n), &n->runtime_sub, "state_subscribeRuntimeVersion", "[]",
-                            NULL, NULL, subscribed, version_item, version_ended);
-        return;
-    default:
-        UNREACHABLE();
-    }
-}
-
 /* Where nothing else tells the finalized head, its first notification does. */
-static void subscribed_to_all(struct node *n)
+void handshake_subscribed(struct node *n)
 {
     n->step = HS_FINAL_ITEM_WAIT;
     if (!n->no_final_head || n->final_heard)
@@ -202,79 +136,7 @@ void handshake_silent(struct node *n)
         fail_protocol(n, "chain_getFinalizedHead is refused, and no finalized head was notified");
 }
 
-static void subscribed(struct rpc_call *call)
-{
-    struct node *n = node_of_sub(call);
-    if (call->refused == RPC_ERROR_PACE && n->phase == NODE_HANDSHAKE_WAIT) {
-        subscribe(n);
-        return;
-    }
-    if (call->refused == RPC_ERROR_METHOD && n->phase == NODE_HANDSHAKE_WAIT) {
-        n->no_heads = n->no_heads || n->step == HS_NEW_HEADS_WAIT;
-        n->no_finalized = n->no_finalized || n->step == HS_FINALIZED_HEADS_WAIT;
-        log_warn("node.polled", "url=%s method=%s text=\"%s\"", node__url(n), call->method,
-                 call->err.text);
-    } else if (call->err.code || n->phase != NODE_HANDSHAKE_WAIT) {
-        fail_call(n, call);
-        return;
-    }
-    switch ((int)n->step) {
-    case HS_NEW_HEADS_WAIT:
-        n->step = HS_FINALIZED_HEADS_WAIT;
-        subscribe(n);
-        return;
-    case HS_FINALIZED_HEADS_WAIT:
-        n->step = HS_RUNTIME_VERSION_WAIT;
-        subscribe(n);
-        return;
-    case HS_RUNTIME_VERSION_WAIT:
-        subscribed_to_all(n);
-        return;
-    default:
-        UNREACHABLE();
-    }
-}
-
 /* ---- answers ---- */
-
-/* One endpoint of another chain is left like any other that does not work. */
-static bool all_are_of_another_chain(const struct node *n)
-{
-    for (size_t i = 0; i < n->endpoint_count; i++)
-        if (!n->endpoints[i].other_chain)
-            return false;
-    return true;
-}
-
-static bool is_refused(const struct node *n, const uint8_t genesis[32])
-{
-    for (size_t i = 0; i < n->refused_count; i++)
-        if (memcmp(n->refused[i], genesis, 32) == 0)
-            return true;
-    return false;
-}
-
-bool node_refuse_chain(struct node *n, const uint8_t genesis[32], const struct err *why)
-{
-    PRE(why->code);
-    if (n->config.genesis)
-        return false;
-    if (n->phase != NODE_READY || memcmp(n->genesis, genesis, 32) != 0)
-        return true; /* it has been left */
-    n->endpoints[n->endpoint_at].other_chain = true;
-    if (all_are_of_another_chain(n))
-        return false;
-    n->refused = xrealloc(n->refused, (n->refused_count + 1) * sizeof(*n->refused));
-    memcpy(n->refused[n->refused_count++], genesis, 32);
-    n->genesis_known = false;
-    /* Nothing that was read there is true of another chain. */
-    LIST_EACH (pos, &n->runtimes)
-        CONTAINER_OF(pos, struct runtime, node)->replaced = true;
-    n->heard = (struct heard){0};
-    n->info.best_known = 0;
-    node__fault(n, why);
-    return true;
-}
 
 /* Chopsticks, a fork of a chain for development, makes up the roots of its blocks. A node of
  * another host could claim to be one and would then be believed. */
@@ -301,62 +163,15 @@ static void got_version(struct node *n, const struct jv *version)
 
 static void got_genesis(struct node *n, const uint8_t hash[32])
 {
-    bool other = n->genesis_known ? memcmp(n->genesis, hash, 32) != 0 : is_refused(n, hash);
-    n->endpoints[n->endpoint_at].other_chain = other;
-    if (other) {
-        struct err err;
-        char want[HASH_TEXT], have[HASH_TEXT];
-        wire_hash_text(n->genesis, want);
-        wire_hash_text(hash, have);
-        err_set(&err, all_are_of_another_chain(n) ? ERR_GENESIS : ERR_PROTOCOL,
-                "another chain: the genesis is %s, wanted is %s; the node is %s", have,
-                n->genesis_known ? want : "that of the registered accounts", node__url(n));
-        fail(n, &err);
+    struct err why;
+    if (!eligible_chain(n, hash, &why)) {
+        fail(n, &why);
         return;
     }
     memcpy(n->genesis, hash, 32);
     memcpy(n->info.genesis, hash, 32);
     n->genesis_known = true;
     ask_best(n);
-}
-
-/* Should this endpoint be left because it lags? Not if it is the only one, or if all of them
- * lag. */
-static bool lags(struct node *n)
-{
-    bool behind = n->info.best_number + LAG_MAX < n->info.best_known;
-    if (behind && n->lag_refusals + 1 < n->endpoint_count) {
-        n->lag_refusals++;
-        return true;
-    }
-    n->lag_refusals = 0;
-    if (behind)
-        n->lag_retry_at = loop_now_ms(n->loop) + LAG_RETRY_MS;
-    return false;
-}
-
-static void leave_lagging(struct node *n)
-{
-    struct err err;
-    err_set(&err, ERR_NET, "%s: at block %llu it is behind %llu, the best known", node__url(n),
-            (unsigned long long)n->info.best_number, (unsigned long long)n->info.best_known);
-    n->step = HS_IDLE;
-    node__fault(n, &err);
-}
-
-static void expected(struct loop_task *task)
-{
-    struct node *n = CONTAINER_OF(task, struct node, expect);
-    if (n->phase == NODE_READY && loop_now_ms(n->loop) >= n->lag_retry_at && lags(n))
-        leave_lagging(n);
-}
-
-void node_expect_height(struct node *n, uint64_t height)
-{
-    if (!heads_raise_best_known(n, height, true))
-        return;
-    loop_task_cancel(&n->expect);
-    loop_post(n->loop, &n->expect, expected);
 }
 
 static void runtime_fetched(struct runtime_fetch *f)
@@ -387,8 +202,8 @@ static void got_best_header(struct node *n, const struct wire_header *h)
                       "chain's headers have a form of their own, set chain.verify_blocks: false");
         return;
     }
-    if (lags(n)) {
-        leave_lagging(n);
+    if (eligible_lags(n)) {
+        eligible_leave_lagging(n);
         return;
     }
     heads_raise_best_known(n, n->info.best_number, false);
@@ -444,7 +259,7 @@ static void got_result(struct node *n, const struct rpc_call *call)
         heard_base(&n->heard, h.head.number);
         heads_raise_best_known(n, n->info.best_number, false);
         n->step = HS_NEW_HEADS_WAIT;
-        subscribe(n);
+        handshake_subscribe(n);
         return;
     default:
         UNREACHABLE();
@@ -463,7 +278,7 @@ static void answered(struct rpc_call *call)
     if (call->err.code && n->phase == NODE_HANDSHAKE_WAIT && ask_in_another_way(n))
         return;
     if (call->err.code || n->phase != NODE_HANDSHAKE_WAIT) {
-        fail_call(n, call);
+        handshake_failed_call(n, call);
         return;
     }
     got_result(n, call);

@@ -73,5 +73,5 @@ void slot_signatures(struct slot *s)
             return;
         }
     }
-    slot_scanned(s);
+    slot_events(s);
 }

@@ -9,15 +9,9 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
-#include "base/log.h"
 #include "rpc_internal.h"
 
-enum {
-    PACED_MAX_MS = 60000, /* a call waits no longer for its turn, and is repeated no longer */
-};
-
 static void deadline_passed(void *arg);
-static void pace_due(void *arg);
 
 void rpc__calls_init(struct rpc *r)
 {
@@ -28,7 +22,7 @@ void rpc__calls_init(struct rpc *r)
     r->deadline = loop_timer_new(r->loop, deadline_passed, r);
     list_init(&r->paced[0]);
     list_init(&r->paced[1]);
-    r->pace_timer = loop_timer_new(r->loop, pace_due, r);
+    r->pace_timer = loop_timer_new(r->loop, rpc__pace_due, r);
 }
 
 static struct rpc_call *first_by_deadline(struct rpc *r)
@@ -52,7 +46,7 @@ static void call_leave(struct rpc *r, struct rpc_call *call)
         rpc__sub_unanswered_end(r, call->sub);
 }
 
-static void call_failed(struct rpc *r, struct rpc_call *call, const struct err *why)
+void rpc__call_failed(struct rpc *r, struct rpc_call *call, const struct err *why)
 {
     PRE(why->code);
     call_leave(r, call);
@@ -109,7 +103,7 @@ static void frame_ended(void *arg, enum ws_frame_end end)
         return;
     case WS_FRAME_REFUSED:
         err_set(&why, ERR_NOT_LEADER, "%s was not sent: the gate is shut", call->method);
-        call_failed(call->rpc, call, &why);
+        rpc__call_failed(call->rpc, call, &why);
         return;
     case WS_FRAME_UNSENT: /* the end of the connection fails the call */
         return;
@@ -137,9 +131,7 @@ static void insert_by_deadline(struct rpc *r, struct rpc_call *call)
         loop_timer_at(r->deadline, call->deadline_ms);
 }
 
-/* ---- the pace ---- */
-
-static void call_send(struct rpc *r, struct rpc_call *call, const char *params)
+void rpc__call_send(struct rpc *r, struct rpc_call *call, const char *params)
 {
     uint64_t now = loop_now_ms(r->loop);
     call->sent_ms = now;
@@ -148,76 +140,6 @@ static void call_send(struct rpc *r, struct rpc_call *call, const char *params)
     insert_by_deadline(r, call);
     pace_sent(&r->pace, now);
     ws_client_send(r->ws, call->frame, call->before_write, call->before_arg, frame_ended, call);
-}
-
-/* first: before all others of its kind. */
-static void call_wait(struct rpc *r, struct rpc_call *call, bool first)
-{
-    PRE(!list_linked(&call->node) && (call->again[0] || call->params));
-    struct list *queue = &r->paced[call->before_write != NULL];
-    call->paced = true;
-    list_append(first ? queue->next : queue, &call->node);
-    if (!loop_timer_armed(r->pace_timer))
-        loop_timer_at(r->pace_timer, pace_next(&r->pace, loop_now_ms(r->loop)));
-}
-
-/* Reads and submissions in turn. */
-static struct rpc_call *paced_first(struct rpc *r)
-{
-    struct list *n = list_first(&r->paced[r->paced_turn % 2]);
-    if (!n)
-        n = list_first(&r->paced[(r->paced_turn + 1) % 2]);
-    r->paced_turn++;
-    return n ? CONTAINER_OF(n, struct rpc_call, node) : NULL;
-}
-
-static void pace_due(void *arg)
-{
-    struct rpc *r = arg;
-    uint64_t now = loop_now_ms(r->loop);
-    while (r->phase == RPC_PHASE_OPEN && pace_next(&r->pace, now) == now) {
-        struct rpc_call *call = paced_first(r);
-        struct err why;
-        if (!call)
-            return;
-        if (now > call->begun_ms + PACED_MAX_MS) {
-            err_set(&why, ERR_TIMEOUT, "%s: %s takes too few calls (never sent)", call->method,
-                    r->config.url);
-            call_failed(r, call, &why);
-            continue;
-        }
-        list_remove(&call->node);
-        call->paced = false;
-        call_send(r, call, call->params ? call->params : call->again);
-        free(call->params);
-        call->params = NULL;
-    }
-    if (!list_empty(&r->paced[0]) || !list_empty(&r->paced[1]))
-        loop_timer_at(r->pace_timer, pace_next(&r->pace, now));
-}
-
-/* Tell the pace of this answer. True: it was "too many", and the call is repeated. */
-static bool pace_told(struct rpc *r, struct rpc_call *call)
-{
-    uint64_t now = loop_now_ms(r->loop);
-    if (call->refused != RPC_ERROR_PACE) {
-        pace_answered(&r->pace, now);
-        return false;
-    }
-    bool told = r->pace.per_ks != 0;
-    uint64_t retry_ms = rpc_error_retry_ms(call->err.text, call->rpc_data);
-    pace_refused(&r->pace, now, call->sent_ms, retry_ms);
-    if (!told)
-        log_warn("node.limit", "url=%s method=%s text=\"%s\" calls_per_second=%.1f", r->config.url,
-                 call->method, call->err.text, (double)r->pace.per_ks / 1000);
-    if (call->sub || !call->again[0] || now > call->begun_ms + PACED_MAX_MS)
-        return false;
-    list_remove(&call->node);
-    err_clear(&call->err);
-    call->refused = RPC_ERROR_NONE;
-    call->written = false;
-    call_wait(r, call, true);
-    return true;
 }
 
 static void call_clear(struct rpc *r, struct rpc_call *call, void (*cb)(struct rpc_call *call))
@@ -251,12 +173,12 @@ void rpc__call_begin(struct rpc *r, struct rpc_call *call, const char *method, c
     rpc__table_add(&r->calls, &call->bucket, call->id, call_hash);
     bool waits = !list_empty(&r->paced[0]) || !list_empty(&r->paced[1]);
     if (!waits && pace_next(&r->pace, call->begun_ms) == call->begun_ms) {
-        call_send(r, call, params);
+        rpc__call_send(r, call, params);
         return;
     }
     if (!call->again[0])
         call->params = xstrdup(params);
-    call_wait(r, call, false);
+    rpc__call_wait(r, call, false);
 }
 
 void rpc_call_start(struct rpc *r, struct rpc_call *call, const char *method, const char *params,
@@ -304,7 +226,7 @@ static void deadline_passed(void *arg)
         dead |= call->written && call->answers_before == r->answers;
         err_set(&why, ERR_TIMEOUT, "%s: no answer from %s in time%s", call->method, r->config.url,
                 call->written ? "" : " (never sent)");
-        call_failed(r, call, &why);
+        rpc__call_failed(r, call, &why);
     }
     if (first_by_deadline(r))
         loop_timer_at(r->deadline, first_by_deadline(r)->deadline_ms);
@@ -317,12 +239,12 @@ static void deadline_passed(void *arg)
 void rpc__calls_fail(struct rpc *r, const struct err *why)
 {
     for (struct rpc_call *call = first_by_deadline(r); call; call = first_by_deadline(r))
-        call_failed(r, call, why);
+        rpc__call_failed(r, call, why);
     for (struct list *n = list_first(&r->orphans); n; n = list_first(&r->orphans))
-        call_failed(r, CONTAINER_OF(n, struct rpc_call, node), why);
+        rpc__call_failed(r, CONTAINER_OF(n, struct rpc_call, node), why);
     for (size_t i = 0; i < ARRAY_LEN(r->paced); i++)
         for (struct list *n = list_first(&r->paced[i]); n; n = list_first(&r->paced[i]))
-            call_failed(r, CONTAINER_OF(n, struct rpc_call, node), why);
+            rpc__call_failed(r, CONTAINER_OF(n, struct rpc_call, node), why);
     loop_timer_stop(r->pace_timer);
 }
 
@@ -388,7 +310,7 @@ void rpc__answer(struct rpc *r, const struct jv *message)
     struct rpc_sub *sub = call->sub;
     if (jv_is(error, JV_OBJECT))
         take_error(call, error);
-    if (pace_told(r, call))
+    if (rpc__pace_told(r, call))
         return;
     call_leave(r, call);
     if (call->err.code)

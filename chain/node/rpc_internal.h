@@ -93,6 +93,16 @@ void rpc__call_adopt(struct rpc *r, struct rpc_call *call, uint64_t id,
 /* Send a call without an owner; its answer is ignored. */
 void rpc__notify(struct rpc *r, const char *method, const char *params);
 void rpc__answer(struct rpc *r, const struct jv *message);
+/* For rpc_paced.c: write the call now; end it with this error. */
+void rpc__call_send(struct rpc *r, struct rpc_call *call, const char *params);
+void rpc__call_failed(struct rpc *r, struct rpc_call *call, const struct err *why);
+
+/* ---- rpc_paced.c: calls that wait for their turn ---- */
+/* first: before all others of its kind. The call must be in no list of calls in flight. */
+void rpc__call_wait(struct rpc *r, struct rpc_call *call, bool first);
+void rpc__pace_due(void *arg); /* timer: struct rpc */
+/* Tell the pace of this answer. True: it was "too many", and the call is repeated. */
+bool rpc__pace_told(struct rpc *r, struct rpc_call *call);
 
 /* ---- rpc_subs.c ---- */
 void rpc__subs_init(struct rpc *r);
