@@ -7,10 +7,10 @@ FROM debian:12 AS build
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates
 COPY . /src
 WORKDIR /src
-RUN ./dev setup build && ./dev build release && DESTDIR=/out cmake --install build/release --prefix /usr --strip
+RUN ./dev build release && DESTDIR=/out cmake --install build/release --prefix /usr --strip
 
 FROM build AS build-devchain
-RUN cmake --preset release -B build/devchain -DTXRELAY_TESTS=ON && cmake --build build/devchain --target devchain
+RUN ./dev devchain
 
 FROM debian:12-slim AS base
 RUN apt-get update && apt-get install -y --no-install-recommends libuv1 libpq5 libssl3 libsodium23 libsecp256k1-1 libnettle8 \

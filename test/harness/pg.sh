@@ -1,6 +1,8 @@
 #!/bin/bash
-# A private Postgres for tests, version 15 or that of PG_BIN: own directory, unix socket only unless --tcp is given, no fsync unless --fsync.
+# A private Postgres for tests: own directory, unix socket only unless --tcp is given, no fsync unless --fsync. Version 15 or
+# that of PG_BIN; without a 15, the newest one that is installed.
 #
+#   pg.sh bin                           prints the folder of the server's programs
 #   pg.sh start DIR [--tcp PORT] [--fsync] [-- postgres options...]   prints the DSN
 #   pg.sh stop DIR [fast|immediate]     pg.sh restart DIR [fast|immediate]
 #   pg.sh dsn DIR                       pg.sh pid DIR
@@ -10,10 +12,24 @@
 # be missing; start makes it, and one that holds a cluster is started again as it is. Waits have a deadline.
 set -euo pipefail
 
-BIN=${PG_BIN:-/usr/lib/postgresql/15/bin}
+OLDEST=13
 WAIT_S=${PG_WAIT_S:-30}
 
 die() { echo "pg.sh: $*" >&2; exit 1; }
+
+# Debian, PGDG on Fedora, Fedora, or wherever PATH has it.
+find_bin() {
+    local bin version found="" newest=0
+    for bin in ${PG_BIN:-/usr/lib/postgresql/*/bin /usr/pgsql-*/bin "$(dirname "$(command -v postgres || echo /usr/bin/postgres)")"}; do
+        [ -x "$bin/postgres" ] || continue
+        version=$("$bin/postgres" --version | sed -E 's/^[^0-9]*([0-9]+).*/\1/')
+        found="$found $bin ($version)"
+        [ "$version" -ge $OLDEST ] || continue
+        [ "$version" != 15 ] || version=1000000
+        if [ "$version" -gt $newest ]; then newest=$version BIN=$bin; fi
+    done
+    [ $newest -gt 0 ] || die "no Postgres $OLDEST or newer${found:+ but$found}: install one, or set PG_BIN to the folder that holds its programs"
+}
 
 # The user that the server runs as: us, or an unprivileged one when we are root.
 server_user() {
@@ -45,7 +61,6 @@ start() {
         *) die "start: unknown option $1" ;;
         esac
     done
-    [ -x "$BIN/postgres" ] || die "no $BIN/postgres: set PG_BIN to the folder that holds it"
     [ ${#DIR} -le 90 ] || die "$DIR is too long for a socket's path (107 bytes): use a shorter one"
     mkdir -p "$DIR"
     if [ ! -f "$DIR/data/PG_VERSION" ]; then
@@ -93,7 +108,9 @@ halt() {
     as_server "$BIN/pg_ctl" -D "$DIR/data" -t "$WAIT_S" -m "${1:-fast}" stop >/dev/null
 }
 
-[ $# -ge 2 ] || die "usage: pg.sh start|stop|restart|dsn|pid|psql DIR ..."
+find_bin
+[ "$*" != bin ] || { echo "$BIN"; exit; }
+[ $# -ge 2 ] || die "usage: pg.sh bin, or pg.sh start|stop|restart|dsn|pid|psql DIR ..."
 COMMAND=$1
 mkdir -p "$2"
 DIR=$(cd "$2" && pwd)
