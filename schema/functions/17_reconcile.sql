@@ -63,8 +63,10 @@ $$;
 -- (p_times NULL) that the database does not have as attempts, in the order of nonces. If the nonce
 -- is pending with the same call, the extrinsic becomes its newest attempt. If the call waits in the
 -- outbox, the extrinsic takes the first such row that was there when the block was made (clocks may
--- differ by a minute); a later row is another request. Anything else was signed for what the
--- commits lost, or by another program, and is left alone. A row that an application holds is not passed
+-- differ by a minute); a later row is another request. A nonce may be given several times, and below
+-- what is on record as used: the lost commits may have begun a new life of an account that was
+-- reaped. So an attempt is on record if its hash is. Anything else was signed for what the commits
+-- lost, or by another program, and is left alone. A row that an application holds is not passed
 -- over, because it would be sent a second time if that rolls back: the call fails with 55P03, and the
 -- account waits. p_block: no block up to this one contains any of them. p_done: the account is
 -- reconciled. p_read: all finalized blocks up to this one were read; NULL: an operator's option cuts
@@ -84,7 +86,7 @@ DECLARE
     s outbox_presigned;
     v_number int;
 BEGIN
-    PERFORM check_nonces('leader_adopt', p_nonces);
+    PERFORM check_nonces('leader_adopt', ARRAY(SELECT DISTINCT u.nonce FROM unnest(p_nonces) u (nonce)));
     IF a.reconcile_from IS NOT NULL AND (p_done IS NOT TRUE OR p_read < coalesce(a.lost_heard + a.era_longest, p_read + 1)) THEN
         PERFORM not_reconciled('leader_adopt', a);
     ELSIF p_done THEN
@@ -93,7 +95,7 @@ BEGIN
     PERFORM wait_briefly();
     FOR b IN SELECT u.*, substr(u.extrinsic, octet_length(u.extrinsic) - u.call_length + 1) AS call
             FROM unnest(p_nonces, p_hashes, p_extrinsics, p_call_lengths, p_tips, p_births, p_deaths, p_times)
-                u (nonce, hash, extrinsic, call_length, tip, birth, death, at) ORDER BY u.nonce LOOP
+                u (nonce, hash, extrinsic, call_length, tip, birth, death, at) ORDER BY u.nonce, u.at, u.hash LOOP
         CONTINUE WHEN EXISTS (SELECT FROM attempts t WHERE t.account = p_account AND t.nonce = b.nonce AND t.hash = b.hash);
         SELECT * INTO p FROM pending_transactions x WHERE x.account = p_account AND x.nonce = b.nonce;
         IF FOUND THEN
@@ -107,7 +109,6 @@ BEGIN
             v_adopted := v_adopted + 1;
             CONTINUE;
         END IF;
-        CONTINUE WHEN b.nonce < a.used_nonce;
         PERFORM must_be_free('leader_adopt', ARRAY(SELECT x.id FROM outbox_presigned x WHERE x.account = p_account
             AND x.extrinsic = b.extrinsic));
         DELETE FROM outbox_presigned x WHERE x.account = p_account AND x.extrinsic = b.extrinsic RETURNING x.* INTO s;

@@ -91,8 +91,7 @@ static bool adopt(struct mem_db *db, struct mem_account *a, const struct store_a
                            "a later attempt was found, which the database had lost");
         return true;
     }
-    if (mem__pending(a, nonce) || mem__attempt_of(mem__nonce_at(a, nonce), in->hash) ||
-        nonce < a->used_nonce)
+    if (mem__pending(a, nonce) || mem__attempt_of(mem__nonce_at(a, nonce), in->hash))
         return false;
     if ((row = signed_attempt(a, in))) {
         struct mem_attempt t =
@@ -114,11 +113,15 @@ static bool adopt(struct mem_db *db, struct mem_account *a, const struct store_a
     return true;
 }
 
-static int by_nonce(const void *x, const void *y)
+/* By nonce, then by the block; what is in a pool comes last. */
+static int in_order(const void *x, const void *y)
 {
-    int64_t a = (int64_t)(*(const struct tx_found *const *)x)->nonce;
-    int64_t b = (int64_t)(*(const struct tx_found *const *)y)->nonce;
-    return (a > b) - (a < b);
+    const struct tx_found *a = *(const struct tx_found *const *)x,
+                          *b = *(const struct tx_found *const *)y;
+    if (a->nonce != b->nonce)
+        return a->nonce > b->nonce ? 1 : -1;
+    uint64_t at = (uint64_t)a->time_ms, bt = (uint64_t)b->time_ms; /* -1: after all times */
+    return at != bt ? (at > bt) - (at < bt) : memcmp(a->hash, b->hash, 32);
 }
 
 static bool is_same(const struct mem_row *row, const struct tx_found *in)
@@ -144,8 +147,7 @@ static int check_free(const struct mem_account *a, const struct store_adopt *r,
                       const struct tx_found *in, struct err *err)
 {
     int64_t nonce = (int64_t)in->nonce;
-    if (mem__pending(a, nonce) || mem__attempt_of(mem__nonce_at(a, nonce), in->hash) ||
-        nonce < a->used_nonce)
+    if (mem__pending(a, nonce) || mem__attempt_of(mem__nonce_at(a, nonce), in->hash))
         return 0;
     const struct mem_row *held = held_in(&a->signed_rows, in), *first = call_row(a, in);
     if (!held && !signed_attempt(a, in) && first && (first->held || r->count > 1))
@@ -164,7 +166,7 @@ void mem__adopt(struct mem_session *s, struct store_adopt *r)
 {
     r->adopted = 0;
     struct mem_account *a = mem__fence(s->db, r->account, r->epoch, &r->req.err);
-    if (!a || mem__check_nonces(r->count, nonce_of, r->rows, &r->req.err) ||
+    if (!a ||
         (a->reconcile_from >= 0 && !done_rightly(a, r) && mem__check_reconciled(a, &r->req.err)) ||
         mem__check_rows(r->count, nonce_of, r->rows, &r->req.err))
         return;
@@ -182,7 +184,7 @@ void mem__adopt(struct mem_session *s, struct store_adopt *r)
     const struct tx_found **rows = xcalloc(r->count + 1, sizeof(struct tx_found *));
     for (size_t i = 0; i < r->count; i++)
         rows[i] = &r->rows[i];
-    qsort(rows, r->count, sizeof(struct tx_found *), by_nonce);
+    qsort(rows, r->count, sizeof(struct tx_found *), in_order);
     for (size_t i = 0; i < r->count; i++)
         r->adopted += adopt(s->db, a, r, rows[i], version);
     free(rows);

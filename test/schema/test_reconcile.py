@@ -18,14 +18,14 @@ class Reconcile(Case):
         self.owner.rows('UPDATE txrelay.leadership SET timeline = timeline - 1')
 
     def adopt(self, epoch, *found, block=40, done=True, read=None):
-        """found: (nonce, call[, seconds since now of its block; None: in a pool])"""
-        found = [tuple(f) + (None,) * (3 - len(f)) for f in found]
+        """found: (nonce, call[, seconds since now of its block; None: in a pool[, what its hash has beside the nonce]])"""
+        found = [tuple(f) + (None, '')[len(f) - 2:] for f in found]
         n = len(found)
         times = [None if f[2] is None else int((time.time() + f[2]) * 1000) for f in found]
         return self.relay.value(
             'SELECT txrelay.leader_adopt(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], %s::int[], %s::numeric[], '
             '%s::bigint[], %s::bigint[], %s::bigint[], 100, 1, %s, %s, %s)', self.alice, epoch, [f[0] for f in found],
-            [h32(f'found {f[0]}') for f in found], [b'\x84sig' + f[1] for f in found], [len(f[1]) for f in found], [9] * n,
+            [h32(f'found {f[0]}' + f[3]) for f in found], [b'\x84sig' + f[1] for f in found], [len(f[1]) for f in found], [9] * n,
             [64] * n, [128] * n, times, block, done, read)
 
     def doubtful(self, *calls):
@@ -112,19 +112,27 @@ class Reconcile(Case):
         self.assertEqual(self.adopt(epoch, (0, CALL, 0), done=False), 0, 'it is on record now')
         self.assertEqual(self.finish(self.relay, epoch, (0, h32('found 0'), h32('block'), 'ok')), 1)
 
-    def test_what_has_ended_is_left_alone(self):
+    def test_a_new_life_that_was_lost(self):
+        """Its nonces were used in the former life, and these extrinsics are not on record."""
         epoch, ids = self.pending(1, call=CALL)
         self.finish(self.relay, epoch, (0, h32(0), h32('block'), 'ok'))
         waiting = self.enqueue(call=CALL)
-        self.assertEqual(self.adopt(epoch, (0, CALL, 0)), 0)
-        self.assertEqual(self.owner.rows('SELECT id FROM txrelay.outbox'), [(waiting[0],)])
+        self.assertEqual(self.adopt(epoch, (0, CALL, 0)), 1)
+        self.assertEqual(self.owner.rows('SELECT nonce, id FROM txrelay.pending_transactions'), [(0, waiting[0])])
+        self.assertEqual(self.account()['next_nonce'], 1)
+        self.assertEqual(self.finish(self.relay, epoch, (0, h32('found 0'), h32('block'), 'ok')), 1)
+
+    def test_one_nonce_in_several_lives(self):
+        """The first that is ours is adopted: by the block, and what a pool has comes last."""
+        epoch, ids = self.doubtful(b'a', b'b', b'c')
+        self.assertEqual(self.adopt(epoch, (0, b'c'), (0, b'b', 2, ' later'), (0, b'x', 0, ' foreign'), (0, b'a', 1, ' early')), 1)
+        self.assertEqual(self.owner.rows('SELECT nonce, id FROM txrelay.pending_transactions'), [(0, ids[0])])
 
     def test_what_is_on_record_is_not_lost(self):
         """Of a life of the account that is over: its nonces are used again, its attempts are still there."""
         epoch = self.lead()
         self.admit(self.relay, epoch, self.enqueue(call=CALL), [0], hashes=[h32('found 0')])
         self.finish(self.relay, epoch, (0, h32('found 0'), h32('block'), 'ok'))
-        self.owner.rows('UPDATE txrelay.accounts SET used_nonce = NULL, used_block = NULL')
         waiting = self.enqueue(call=CALL)
         self.assertEqual(self.adopt(epoch, (0, CALL, 0)), 0)
         self.assertEqual(self.owner.rows('SELECT id FROM txrelay.outbox'), [(waiting[0],)])
@@ -302,7 +310,8 @@ class Reconcile(Case):
         epoch, _ = self.doubtful()
         self.refused('TR011', self.relay.rows, "SELECT txrelay.leader_adopt(%s, %s, '{1}', '{}', '{}', '{}', '{}', '{}', '{}', "
                      "'{}', 1, 1, 1, true, NULL)", self.alice, epoch)
-        self.refused('TR003', self.adopt, epoch, (0, CALL), (0, CALL))
+        self.refused('TR003', self.relay.rows, "SELECT txrelay.leader_adopt(%s, %s, '{NULL}', ARRAY[sha256('z')], ARRAY['\\x8455'::bytea], "
+                     "'{1}', '{0}', '{-1}', '{-1}', '{NULL}', 1, 1, 1, true, NULL)", self.alice, epoch)
         self.assertEqual(self.account()['reconcile_from'], 40)
 
 

@@ -83,11 +83,11 @@ static bool same_call(const struct row *row, const struct tx_included *x)
                    x->bytes + x->bytes_len - x->call_len, x->call_len);
 }
 
-/* One a nonce: of two, the one that was seen last, which a block showed later. */
-static struct tx_found *place(struct manager *m, uint64_t nonce)
+/* Several lives of the account may have used one nonce: each extrinsic has a place of its own. */
+static struct tx_found *place(struct manager *m, const uint8_t hash[32])
 {
     for (size_t i = 0; i < m->reconcile.found_count; i++)
-        if (m->reconcile.found[i].nonce == nonce) {
+        if (!memcmp(m->reconcile.found[i].hash, hash, 32)) {
             free(m->reconcile.found[i].bytes);
             return &m->reconcile.found[i];
         }
@@ -98,7 +98,7 @@ static struct tx_found *place(struct manager *m, uint64_t nonce)
 
 static void keep(struct manager *m, const struct tx_included *x, int64_t time_ms)
 {
-    struct tx_found *f = place(m, x->nonce);
+    struct tx_found *f = place(m, x->hash);
     *f = (struct tx_found){.nonce = x->nonce,
                            .bytes = xmalloc(x->bytes_len),
                            .bytes_len = x->bytes_len,
@@ -111,14 +111,26 @@ static void keep(struct manager *m, const struct tx_included *x, int64_t time_ms
     memcpy(f->bytes, x->bytes, x->bytes_len);
 }
 
+/* Its nonce was used by what is on record. In a block above all those it is of a later life of the
+ * account, which the lost commits may have begun; where the account was reaped, the database tells
+ * by the hash. */
+static bool on_record(const struct manager *m, const struct tx_included *x,
+                      const struct manager_block *block)
+{
+    bool later = block && block->number > m->life.used_block;
+    return x->nonce < m->life.used_nonce && !later &&
+           m->suspension.why != MANAGER_SUSPENSION_REAPED;
+}
+
 bool manager__try_collect(struct manager *m, const struct tx_included *x,
                           const struct manager_block *block)
 {
     struct row *row = line_at(&m->line, x->nonce);
     /* Of a life that is over, nothing is news but what lost commits have sent. */
     bool over = m->suspension.why == MANAGER_SUSPENSION_REAPED && !m->era_wait.on;
-    if (!x->bytes || x->signature != TX_SIGNATURE_GOOD || (row && row->presigned) || over ||
-        (!row && x->nonce < m->life.used_nonce))
+    bool dead = !block && m->final.known && x->nonce < m->final.nonce; /* in a pool */
+    if (!x->bytes || x->signature != TX_SIGNATURE_GOOD || (row && row->presigned) || over || dead ||
+        (!row && on_record(m, x, block)))
         return false;
     if (row ? row->end || row->foreign || !same_call(row, x) : !m->reconcile.on)
         return false;

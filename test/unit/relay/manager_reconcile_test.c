@@ -746,6 +746,93 @@ static void reaped_in_the_wait(void **state)
     script_free(s);
 }
 
+/* Seed 9000023975 and seed 4070008889 (lossy): the lost commits had begun a new life of a reaped
+ * account. What is on record as used belongs to the former life, so it explains no nonce of the new
+ * one. */
+static void new_life_was_lost(void **state)
+{
+    (void)state;
+    struct manager_account reaped = {
+        .tip_cap = MANAGER_NO_CAP, .paused = true, .suspension = MANAGER_SUSPENSION_REAPED};
+    struct script *s = loaded((struct manager_event){.snapshot = {.next_nonce = 7,
+                                                                  .used_nonce = 7,
+                                                                  .reconcile = true,
+                                                                  .reconcile_from = 98,
+                                                                  .lost_until = 100,
+                                                                  .account = &reaped}});
+    struct tx_included x = signed_at(0, 1, 1);
+    block(s, 99, 1, 1, &x);
+    block(s, 100, 1, 0, NULL);
+    questions(s, 1, 0, NULL);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_ADOPT);
+    assert_int_equal(fx->adopt.count, 1);
+    assert_int_equal(fx->adopt.found[0].nonce, 0);
+    script_free(s);
+}
+
+/* The suspension was lost as well: a block above all that are on record shows the new life. In the
+ * others it is the record's. */
+static void used_in_a_later_block(void **state)
+{
+    (void)state;
+    for (int64_t recorded = 98; recorded <= 99; recorded++) {
+        struct script *s = script_new(NULL);
+        promote(s);
+        expect(s, MANAGER_FX_LOAD);
+        feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
+                                       .snapshot = {.last = true,
+                                                    .next_nonce = 7,
+                                                    .used_nonce = 7,
+                                                    .used_block = recorded,
+                                                    .reconcile = true,
+                                                    .reconcile_from = 98,
+                                                    .lost_until = 100}});
+        chain_up(s);
+        struct tx_included x = signed_at(2, 1, 1);
+        block(s, 99, 7, 1, &x);
+        block(s, 100, 7, 0, NULL);
+        questions(s, 7, 0, NULL);
+        assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->adopt.count, 99 - recorded);
+        script_free(s);
+    }
+}
+
+/* Seed 4070007365 (lossy): the account was reaped in the wait, and somebody else's extrinsic used
+ * the nonce of a lost one again. */
+static void used_in_two_lives(void **state)
+{
+    (void)state;
+    struct script *s = loaded((struct manager_event){.snapshot = {.next_nonce = -1,
+                                                                  .used_nonce = -1,
+                                                                  .reconcile = true,
+                                                                  .reconcile_from = 97,
+                                                                  .lost_until = 100}});
+    struct tx_included lost = signed_at(0, 1, 1), foreign = signed_at(0, 2, 77);
+    block(s, 98, 1, 1, &lost);
+    block(s, 99, 1, 1, &foreign);
+    block(s, 100, 1, 0, NULL);
+    questions(s, 1, 0, NULL);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_ADOPT);
+    assert_int_equal(fx->adopt.count, 2);
+    assert_memory_not_equal(fx->adopt.found[0].hash, fx->adopt.found[1].hash, 32);
+    script_free(s);
+}
+
+/* A pool may keep bytes whose nonce a final block has used. */
+static void used_nonce_in_a_pool(void **state)
+{
+    (void)state;
+    struct script *s = doubtful(NULL, 0, 5);
+    block(s, 99, 6, 0, NULL);
+    block(s, 100, 6, 0, NULL);
+    struct tx_included pooled[] = {signed_at(5, 1, 1), signed_at(6, 1, 1)};
+    questions(s, 6, 2, pooled);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_ADOPT);
+    assert_int_equal(fx->adopt.count, 1);
+    assert_int_equal(fx->adopt.found[0].nonce, 6);
+    script_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -775,6 +862,10 @@ int main(void)
         cmocka_unit_test(wait_of_unknown_outcome),
         cmocka_unit_test(lost_attempt_below_used_nonces),
         cmocka_unit_test(reaped_in_the_wait),
+        cmocka_unit_test(new_life_was_lost),
+        cmocka_unit_test(used_in_a_later_block),
+        cmocka_unit_test(used_in_two_lives),
+        cmocka_unit_test(used_nonce_in_a_pool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
