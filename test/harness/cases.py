@@ -296,8 +296,14 @@ class CaseTest(unittest.TestCase):
 
     def world(self, *options, **kwargs):
         world = CaseWorld(*options, *self.shapes, **kwargs)
-        self.addCleanup(world.close)
+        self.addCleanup(self.ended, world)
         return world
+
+    def ended(self, world):
+        result = self._outcome.result
+        if any(test is self for test, _ in result.failures + result.errors):
+            world.tell()
+        world.close()
 
     def assert_once(self, world, figures=None):
         """Every transaction finalized ok, each exactly once."""

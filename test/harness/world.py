@@ -1,6 +1,7 @@
 """What most system tests want: a database of its own, a devchain, relays, calls that are all different."""
 import itertools
 import os
+import sys
 import threading
 
 from . import invariants, proc
@@ -107,8 +108,23 @@ class World:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, kind, *_):
+        if kind:
+            self.tell()
         self.close()
+
+    def tell(self, lines=40):
+        """What a failed test leaves for its reader: the world is gone when its output is read."""
+        text = []
+        for relay in self.relays:
+            if os.path.exists(relay.log):
+                text += [f'== the end of {relay.log}'] + relay.text().splitlines()[-lines:]
+        for view in ('blocked_accounts', 'pending_transactions'):
+            try:
+                text += [f'== txrelay.{view}'] + [str(row)[:500] for row in self.pg.query(f'SELECT v::text FROM txrelay.{view} v LIMIT 5')]
+            except Exception as error:  # the database may be what failed
+                text.append(str(error).strip())
+        print('\n'.join(text), file=sys.stderr, flush=True)
 
 
 proc.install_signals()  # a run that is ended by a signal cleans up as well
