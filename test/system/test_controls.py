@@ -10,7 +10,7 @@ from harness.relay import cli
 
 class Controls(CaseTest):
     def in_ms(self, ms):
-        return (f"clock_timestamp() + interval '{ms} ms'",)
+        return (f"clock_timestamp() + interval '{ms:.0f} ms'",)
 
     def late_ms(self, world, tx, column='deadline'):
         """How long after this time of its record's text it ended."""
@@ -52,7 +52,7 @@ class Controls(CaseTest):
         """The node refuses it until after the deadline: a filler takes the nonce, those behind go on."""
         world = self.world()
         rule, = world.script(on_submit(refusal(1018), times=0))
-        tx = world.put('refused', deadline=self.in_ms(1000))
+        tx = world.put('refused', deadline=self.in_ms(1000 * SLOW))
         behind = world.enqueue('behind it')
         self.assertEqual(self.filled(world, tx, rule)[0], 'expired')
         figures = world.settle()
@@ -63,7 +63,7 @@ class Controls(CaseTest):
         """Its bytes cannot be outbid within what it may cost: the record is what the chain says."""
         world = self.world()
         world.set(paused=True)
-        tx = world.put('late but in', deadline=self.in_ms(700), max_tip=0)
+        tx = world.put('late but in', deadline=self.in_ms(700 * SLOW), max_tip=0)
         world.wait_pool(1)
         passed = 'SELECT deadline + interval \'1200 ms\' < clock_timestamp() FROM txrelay.pending_transactions WHERE id = %s'
         proc.wait_for('the deadline to pass', lambda: world.pg.value(passed, (tx,)))
@@ -75,9 +75,9 @@ class Controls(CaseTest):
     def test_deadline_passes_and_the_bytes_are_lost(self):
         """Sent once and gone, and it may not cost more: no new signature, and no end before the era's: a pool somewhere
         may still have it."""
-        world = self.world(manager={'era_period': 16})
+        world = self.world(manager={'era_period': 32})
         rules = self.lost(world)
-        tx = world.put('gone', deadline=self.in_ms(600), max_tip=0)
+        tx = world.put('gone', deadline=self.in_ms(1500), max_tip=0)
         self.sent(world, tx)
         self.assertEqual(world.wait_end(tx)[0], 'expired')
         death, = world.rows('SELECT era_death FROM txrelay.attempts WHERE id = %s', tx)[0]
@@ -178,7 +178,8 @@ class Controls(CaseTest):
         tx = world.put('for the old one', spec_version=spec)
         behind = world.enqueue('for any')
         world.pg.value("SELECT txrelay.account_resume('alice')")
-        proc.wait_for('two nonces', lambda: world.next_nonce() == 2)
+        # Before it is signed an upgrade ends it without a filler of its own.
+        proc.wait_for('the node to refuse it', lambda: world.script_fired(rule))
         world.chain.rpc('dev_upgrade', {})
         outcome, error = self.filled(world, tx, rule)
         self.assertEqual(outcome, 'failed')
