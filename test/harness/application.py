@@ -34,7 +34,7 @@ class Application(threading.Thread):
         super().__init__(daemon=True)
         self.world, self.dsn, self.enough, self.failed = world, dsn, threading.Event(), None
         self.db, self.errors, self.commits = None, [], []
-        self.give_up = None
+        self.give_up, self.patience = None, PATIENCE_S
 
     def run(self):
         try:
@@ -63,7 +63,7 @@ class Application(threading.Thread):
         if not self.db:
             self.db = psycopg2.connect(self.dsn)
             self.db.autocommit = True
-        with impatient(self.db, PATIENCE_S), self.db.cursor() as cur:
+        with impatient(self.db, self.patience), self.db.cursor() as cur:
             cur.execute('SELECT txrelay.enqueue(%s, %s, key => %s)', ('alice', call, key))
             return cur.fetchone()[0]
 

@@ -19,7 +19,7 @@ class Relay:
         self.address = listen or f'unix:{self.socket}'
         self.config = os.path.join(directory, f'{name}.yaml')
         self.env = env or {}
-        self.process = None
+        self.program, self.process = proc.TXRELAY, None
         with open(self.config, 'w') as file:
             file.write(render(name, self.address, dsn, endpoints, key_files(directory, accounts), leadership, manager,
                               extra, chain))
@@ -34,7 +34,7 @@ class Relay:
         return self
 
     def start(self, env=None):
-        self.process = proc.Process([proc.TXRELAY, 'run', '--config', self.config], self.log, env={**self.env, **(env or {})})
+        self.process = proc.Process([self.program, 'run', '--config', self.config], self.log, env={**self.env, **(env or {})})
         return self
 
     def alive(self):

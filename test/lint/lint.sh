@@ -135,6 +135,17 @@ if [ -d $migrations ]; then
     esac
   done <$migrations/MANIFEST
 fi
+# The kept database of each release (test/upgrade) is a second record: whoever changes or removes a migration and its line in the
+# manifest is found by the checksum that databases of that release have.
+for dump in test/upgrade/*/dump.sql; do
+  [ -f "$dump" ] || continue
+  kept=$(sed -n '/^COPY txrelay.schema_version /,/^\\\./p' "$dump" | grep -P '^\d+\t')
+  [ -n "$kept" ] || finding "$dump has no rows of schema_version"
+  while IFS=$'\t' read -r _ name sum _; do
+    has=$(sha256sum "$migrations/$name" 2>&1 | cut -d' ' -f1)
+    [ "$has" = "$sum" ] || finding "$migrations/$name is in databases of the release $(basename "$(dirname "$dump")") and must not change or go (checksum $has, released $sum): add a migration"
+  done <<<"$kept"
+done
 
 # Wording: phrases that docs/glossary.md and plain English replace (alert or notify, suspended, "for N blocks").
 phrases='\b(is|are|was|were|be) told\b|\bstands? still\b|\b(so often|for so long|after so many|whoever)\b|\bfacts:|\bpool\.md\b'

@@ -63,6 +63,19 @@ migrations "frozen $one 0001_a.sql" && expect manifest 'lists other files'
 migrations "frozen $one 0001_a.sql" "frozen $two 0002_b.sql" 'open - 0003_c.sql' && expect manifest 'lists other files'
 migrations "open - 0001_a.sql" "frozen $two 0002_b.sql" && expect manifest 'before it is not'
 migrations "frozen $one 0001_a.sql" 'thawed - 0002_b.sql' && expect manifest 'neither open nor frozen'
+
+# The kept database of a release.
+released() { # the manifest agrees with the files; the database has the first file as it was released
+  migrations "$@" && mkdir -p "$tmp/t/test/upgrade/0.1.0" &&
+    printf 'COPY txrelay.schema_version (version, name, checksum, applied_at) FROM stdin;\n1\t0001_a.sql\t%s\tnow\n\\.\n' "$one" >"$tmp/t/test/upgrade/0.1.0/dump.sql"
+}
+released "frozen $one 0001_a.sql" 'open - 0002_b.sql'
+if ! out=$(bash "$here/lint.sh" "$tmp/t" 2>&1); then echo "selftest: a release that is kept is refused: $out"; fails=1; fi
+printf 'SELECT 3;\n' >"$tmp/t/schema/migrations/0003_c.sql" && echo 'open - 0003_c.sql' >>"$tmp/t/schema/migrations/MANIFEST"
+if ! out=$(bash "$here/lint.sh" "$tmp/t" 2>&1); then echo "selftest: a new migration is refused: $out"; fails=1; fi
+released 'open - 0001_a.sql' 'open - 0002_b.sql' && printf 'SELECT 3;\n' >"$tmp/t/schema/migrations/0001_a.sql" && expect release 'must not change or go'
+released 'open - 0002_b.sql' && rm "$tmp/t/schema/migrations/0001_a.sql" && expect release 'must not change or go'
+released "frozen $one 0001_a.sql" 'open - 0002_b.sql' && printf -- '--\n' >"$tmp/t/test/upgrade/0.1.0/dump.sql" && expect release 'has no rows of schema_version'
 fresh && printf '/* The operator is told of it. */\n' >"$tmp/t/base/a.c" && expect wording 'docs/glossary.md replaces'
 fresh && mkdir -p "$tmp/t/docs" && printf 'It polls so often that it sees it.\n' >"$tmp/t/docs/a.md" && expect wording 'docs/glossary.md replaces'
 fresh && mkdir -p "$tmp/t/docs" && printf 'And nobody `somebody` leads it.\n' >"$tmp/t/docs/a.md" && expect actor 'does not name the actor'

@@ -479,6 +479,20 @@ static void test_edited_migration(void **state)
            "9002_a.sql: the database does not have it, and has 9003_b.sql");
 }
 
+/* What pg_dump prints makes the same functions, views, triggers and rights again. */
+static void test_restored_dump(void **state)
+{
+    (void)state;
+    char from[32], to[32], into[300];
+    snprintf(from, sizeof(from), "%s", fresh());
+    snprintf(to, sizeof(to), "%s", fresh());
+    migrate_ok(from, schema_set(), 0, true);
+    snprintf(into, sizeof(into), "%s", dsn_of(to));
+    free(fx_shell("pg_dump '%s' | psql -XAtq -v ON_ERROR_STOP=1 '%s' 2>&1", dsn_of(from), into));
+    expect(to, schema_set(), SCHEMA_FITS, "");
+    migrate_ok(to, schema_set(), (int)schema_set()->count, false);
+}
+
 /* After pg_upgrade the recorded digest says nothing: relays go on, and migrate computes it anew. */
 static void test_digest_of_another_postgres(void **state)
 {
@@ -504,6 +518,7 @@ int main(void)
         cmocka_unit_test(test_lost_between_two_tries),
         cmocka_unit_test(test_edited_migration),
         cmocka_unit_test(test_digest_of_another_postgres),
+        cmocka_unit_test(test_restored_dump),
     };
     return cmocka_run_group_tests(tests, suite_setup, suite_teardown);
 }
