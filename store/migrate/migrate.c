@@ -241,7 +241,7 @@ static void on_answer(struct conn_query *q, const struct conn_result *r)
     case MIGRATE_LOCK_WAIT:
         if (!m->give_up_ms)
             m->give_up_ms =
-                loop_now_ms(m->loop) + (uint64_t)strtoull(conn_result_get(r, 0, 0, NULL), NULL, 10);
+                loop_now_ms(m->loop) + (uint64_t)strtoull(conn_result_get(r, 0, 1, NULL), NULL, 10);
         run(m, MIGRATE_FIND_WAIT, sql__text(SQL_FIND_SCHEMA));
         return;
     case MIGRATE_FIND_WAIT:

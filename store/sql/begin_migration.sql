@@ -20,7 +20,8 @@ EXCEPTION WHEN lock_not_available THEN
             WHERE l.locktype = 'advisory' AND l.classid = 9002 AND l.objid = 0 AND l.objsubid = 2 AND l.granted
                 AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())), 'gone by now'));
 END $$;
--- Statements of relays and applications queue behind a lock that this waits for. The client tries again for as many ms as
--- the last statement returns.
-SET LOCAL lock_timeout = '500ms';
-SELECT (extract(epoch FROM coalesce(nullif(current_setting('txrelay.migration_wait', true), ''), '60s')::interval) * 1000)::bigint
+-- Statements of relays and applications queue behind a lock that this waits for. An autovacuum worker gives way once the
+-- server has looked for a deadlock, so the wait has to be longer than that. The client tries again for as many ms as the last
+-- column says.
+SELECT set_config('lock_timeout', (extract(epoch FROM current_setting('deadlock_timeout')::interval) * 1000 + 500)::bigint::text, true),
+       (extract(epoch FROM coalesce(nullif(current_setting('txrelay.migration_wait', true), ''), '60s')::interval) * 1000)::bigint

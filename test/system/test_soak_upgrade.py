@@ -102,10 +102,11 @@ class Upgrade(unittest.TestCase):
 
     def migrate(self, program, *words):
         begun = time.monotonic()
-        done = proc.run([program, 'migrate', '--database', self.of_world.pg.dsn], seconds=600)
+        done = proc.run([program, 'migrate', '--database', self.of_world.pg.dsn], seconds=600,
+                        env={'PGOPTIONS': '-c txrelay.migration_wait=9min'})
         for word in words:
             self.assertIn(word, done.stdout)
-        return time.monotonic() - begun
+        return time.monotonic() - begun, done.stderr
 
     def refused(self, program, *args, code=1):
         """With both versions and the way out."""
@@ -129,7 +130,7 @@ class Upgrade(unittest.TestCase):
         self.addCleanup(self.application.enough.set)
         self.load_goes_on()
 
-        took = self.migrate(NEXT, f'schema version {newest} -> {newest + 1}')
+        took, waited = self.migrate(NEXT, f'schema version {newest} -> {newest + 1}')
         self.load_goes_on()
         self.assertTrue(all(r.alive() and STEPS_DOWN not in r.text() for r in old), 'an old relay goes on beside the newer database')
         self.assertEqual(digest(world.pg, self.columns), self.rows)
@@ -169,7 +170,7 @@ class Upgrade(unittest.TestCase):
         proc.wait_for('the old reader to have shown every end', lambda: ids <= ended(tail.text()), 60)
         audit = proc.run([NEXT, 'audit', '--config', new[0].config], check=False)
         self.assertEqual(audit.returncode, 0, audit.stdout + audit.stderr)
-        report(f'{ROWS} final outcomes, {sum(c for c, _ in self.rows.values())} rows: migrate took {took:.1f} s, the longest time between '
+        report(f'{ROWS} final outcomes, {sum(c for c, _ in self.rows.values())} rows: migrate took {took:.1f} s and {1 + waited.count("migrate.waits")} tries, the longest time between '
                f'two commits of the application was {self.application.longest_wait():.1f} s, {len(ids)} transactions')
 
 

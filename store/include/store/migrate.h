@@ -18,8 +18,8 @@
  * lock that others wait for.
  *
  * Statements of relays and applications queue behind a lock that a migration waits for. So it waits
- * for half a second at most, undoes everything, names the session that is in the way, and tries
- * again after a pause, until the setting txrelay.migration_wait has passed. */
+ * for half a second more than deadlock_timeout at most, undoes everything, names the session that
+ * is in the way, and tries again after a pause, until txrelay.migration_wait has passed. */
 #ifndef STORE_MIGRATE_H
 #define STORE_MIGRATE_H
 

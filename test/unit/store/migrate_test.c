@@ -408,8 +408,14 @@ static void test_open_transaction(void **state)
     sql("postgres", with("ALTER DATABASE %s SET txrelay.migration_wait = '1s'", db));
     migrate_refused(db, schema_set(), ERR_TIMEOUT, "run txrelay migrate again");
     migrate_refused(db, schema_set(), ERR_TIMEOUT, "tries) by backend ");
+    /* Autovacuum gives way to whoever waits for longer than deadlock_timeout. */
+    sql("postgres", with("ALTER DATABASE %s SET deadlock_timeout = '2s'", db));
+    uint64_t begun = loop_clock_ns(l);
+    migrate_refused(db, schema_set(), ERR_TIMEOUT, "(1 tries) by backend ");
+    assert_true(loop_clock_ns(l) - begun >= 2500000000);
 
-    sql("postgres", with("ALTER DATABASE %s RESET txrelay.migration_wait", db));
+    sql("postgres", with("ALTER DATABASE %s RESET ALL", db));
+    fx_step(l); /* its clock stood while the other loops ran */
     migrate_start(l, &r.m, dsn_of(db), on_migrated);
     WAIT_FOR(l, r.m.state == MIGRATE_PAUSE_WAIT);
     assert_string_equal(sql(db, "SELECT count(*) FROM pg_locks WHERE NOT granted"), "0");
