@@ -11,6 +11,9 @@
 #include "chain/codec/codec.h"
 #include "metadata_internal.h"
 
+/* twox_128("System") and twox_128("Events") */
+const char events_key[] = "0x26aa394eea5630e07c48ae0c9558cef780d41e5e16056765bc8461851072c9d7";
+
 enum event_kind { EVENT_SUCCESS, EVENT_FAILED, EVENT_FEE, EVENT_INNER };
 
 static const struct {

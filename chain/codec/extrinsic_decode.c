@@ -206,3 +206,12 @@ int extrinsic_view_payload(const struct metadata *md, const struct extrinsic_vie
     extrinsic__put_implicit(md, &at, ret_payload);
     return 0;
 }
+
+int64_t extrinsic_time(const uint8_t *call, size_t call_len, const uint8_t set[2])
+{
+    if (call_len < 3 || memcmp(call, set, 2) != 0)
+        return -1;
+    struct scale_in in = scale_in_of(call + 2, call_len - 2);
+    u128 ms = scale_get_compact(&in);
+    return in.bad || ms > INT64_MAX ? -1 : (int64_t)ms;
+}

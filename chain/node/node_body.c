@@ -42,16 +42,6 @@ bool node__included(const struct metadata *md, const uint8_t *bytes, size_t len,
     return true;
 }
 
-/* The inherent Timestamp.set carries a compact number of milliseconds. */
-static int64_t time_of(const struct node_included *x, const uint8_t set[2])
-{
-    if (x->is_signed || x->tx.call_len < 3 || memcmp(x->call, set, 2))
-        return -1;
-    struct scale_in in = scale_in_of(x->call + 2, x->tx.call_len - 2);
-    u128 ms = scale_get_compact(&in);
-    return in.bad || ms > INT64_MAX ? -1 : (int64_t)ms;
-}
-
 /* Collects the wanted extrinsics. False: one does not decode with this metadata. */
 static bool scan(struct slot *s, const struct metadata *md)
 {
@@ -66,8 +56,8 @@ static bool scan(struct slot *s, const struct metadata *md)
                                       s->number, &in);
         in.tx.index = i;
         all &= decoded;
-        if (decoded && timed && s->time_ms < 0)
-            s->time_ms = time_of(&in, set);
+        if (decoded && timed && s->time_ms < 0 && !in.is_signed)
+            s->time_ms = extrinsic_time(in.call, in.tx.call_len, set);
         enum node_want want = n->config.wants ? n->config.wants(n->config.arg, &in) : NODE_WANT_NOT;
         if (want == NODE_WANT_NOT)
             continue;

@@ -74,8 +74,8 @@ static void ask_events(struct slot *s)
     char hash[HASH_TEXT], params[256];
     wire_hash_text(s->head.hash, hash);
     bool query = s->node->no_storage;
-    snprintf(params, sizeof(params), query ? "[[\"%s\"],\"%s\"]" : "[\"%s\",\"%s\"]",
-             wire_events_key, hash);
+    snprintf(params, sizeof(params), query ? "[[\"%s\"],\"%s\"]" : "[\"%s\",\"%s\"]", events_key,
+             hash);
     s->state = SLOT_EVENTS_WAIT;
     rpc_call_start(node__rpc(s->node), &s->call,
                    query ? "state_queryStorageAt" : "state_getStorage", params, 0, NULL, NULL,

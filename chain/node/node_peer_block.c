@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "chain/codec/events.h"
 #include "chain/codec/hash.h"
 #include "node_internal.h"
 
@@ -24,7 +25,7 @@ void peer_ask_events(struct peer *p)
     bool hash = n->hash_computable && !p->no_storage_hash;
     char text[HASH_TEXT], params[256];
     wire_hash_text(n->confirm.hash, text);
-    snprintf(params, sizeof(params), "[\"%s\",\"%s\"]", wire_events_key, text);
+    snprintf(params, sizeof(params), "[\"%s\",\"%s\"]", events_key, text);
     peer_call(p, PEER_EVENTS_WAIT, hash ? "state_getStorageHash" : "state_getStorage", params);
 }
 

@@ -8,7 +8,6 @@
 #include "node_internal.h"
 
 /* twox_128("System") ++ twox_128("Events") */
-const char wire_events_key[] = "0x26aa394eea5630e07c48ae0c9558cef780d41e5e16056765bc8461851072c9d7";
 
 bool wire_hash(const struct jv *value, uint8_t ret_hash[32])
 {

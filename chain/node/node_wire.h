@@ -25,7 +25,6 @@ void wire_account_key(const uint8_t *account_id, size_t len, struct buf *out);
  * and ret_balance NULL: read the nonce only. */
 bool wire_account(const struct jv *storage_value, const struct metadata *md, uint64_t *ret_nonce,
                   struct node_balance *ret_balance);
-extern const char wire_events_key[]; /* System.Events, as text */
 
 /* ---- node_hash.c: the hash of a height ---- */
 /* closed: the endpoint is known to refuse chain_getBlockHash. The answer is that of

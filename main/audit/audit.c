@@ -40,9 +40,11 @@ __attribute__((format(printf, 6, 7))) static void found(struct audit *a, size_t 
 
 static struct audit_sum *sum_of(struct audit *a, size_t account, const char *creator, int64_t day)
 {
-    for (size_t i = a->sum_count;
-         i-- > 0;) { /* blocks come in order: the last days are the usual */
+    /* Blocks come in order, and their times rise: no sum before one of an earlier day is this one. */
+    for (size_t i = a->sum_count; i-- > 0;) {
         struct audit_sum *s = &a->sums[i];
+        if (s->day >= 0 && s->day < day)
+            break;
         if (s->account == account && s->day == day && !strcmp(s->creator, creator))
             return s;
     }
@@ -73,8 +75,16 @@ static void add(struct audit *a, const struct audit_chunk *c, const struct audit
 static const struct audit_extrinsic *extrinsic_at(const struct audit_chunk *c, size_t block,
                                                   const uint8_t hash[32])
 {
-    for (size_t i = 0; i < c->extrinsic_count; i++)
-        if (c->extrinsics[i].block == block && !memcmp(c->extrinsics[i].hash, hash, 32))
+    size_t low = 0, high = c->extrinsic_count;
+    while (low < high) { /* the first one of the block */
+        size_t middle = low + (high - low) / 2;
+        if (c->extrinsics[middle].block < block)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low; i < c->extrinsic_count && c->extrinsics[i].block == block; i++)
+        if (!memcmp(c->extrinsics[i].hash, hash, 32))
             return &c->extrinsics[i];
     return NULL;
 }
@@ -146,10 +156,18 @@ static void check_record(struct audit *a, const struct audit_chunk *c, const str
 static const struct audit_record *record_of(const struct audit_chunk *c,
                                             const struct audit_extrinsic *x)
 {
-    const struct audit_block *b = &c->blocks[x->block];
-    for (size_t i = 0; i < c->record_count; i++) {
+    uint64_t number = c->blocks[x->block].number;
+    size_t low = 0, high = c->record_count;
+    while (low < high) { /* the first one that names the block */
+        size_t middle = low + (high - low) / 2;
+        if (c->records[middle].block < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low; i < c->record_count && c->records[i].block == number; i++) {
         const struct audit_record *r = &c->records[i];
-        if (r->block == b->number && r->account == x->account && !memcmp(r->hash, x->hash, 32))
+        if (r->account == x->account && !memcmp(r->hash, x->hash, 32))
             return r;
     }
     return NULL;
@@ -228,8 +246,10 @@ void audit_compare(struct audit *a, const struct audit_chunk *c)
         a->unread += c->blocks[i].unread;
     }
     a->blocks += c->block_count;
-    for (size_t i = 0; i < c->record_count; i++)
+    for (size_t i = 0; i < c->record_count; i++) {
+        INVARIANT(i == 0 || c->records[i - 1].block <= c->records[i].block);
         check_record(a, c, &c->records[i]);
+    }
     for (size_t i = 0; i < c->extrinsic_count; i++)
         check_extrinsic(a, c, &c->extrinsics[i], &c->known[i]);
 }

@@ -72,7 +72,7 @@ struct audit_chunk {
     struct audit_extrinsic *extrinsics; /* of the accounts, signed, in order */
     size_t extrinsic_count;
     struct audit_known *known;
-    struct audit_record *records;
+    struct audit_record *records; /* in the order of their blocks */
     size_t record_count;
 };
 void audit_chunk_done(struct audit_chunk *c);

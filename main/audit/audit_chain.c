@@ -4,21 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/audit_ask.h"
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/hex.h"
-#include "base/host.h"
 #include "chain/codec/events.h"
 #include "chain/codec/extrinsic.h"
 #include "chain/codec/hash.h"
 #include "chain/codec/metadata.h"
-#include "chain/node/rpc.h"
 
 /* At once: as many questions as an endpoint answers without complaint. */
-enum { AT_ONCE = 16, OPEN_MS = 10000, METADATA_MS = 60000 };
-
-/* twox_128("System") and twox_128("Events"), the key of System.Events. */
-#define EVENTS_KEY "0x26aa394eea5630e07c48ae0c9558cef780d41e5e16056765bc8461851072c9d7"
+enum { AT_ONCE = 16 };
 
 struct runtime {
     uint32_t spec_version;
@@ -26,177 +22,24 @@ struct runtime {
 };
 
 struct audit_chain {
-    struct loop *loop;
-    struct rpc *rpc;
-    char *shown;
-    struct loop_timer *limit;
-    struct err err; /* of the connection */
-    bool open, late;
+    struct asker asker;
     struct runtime *runtimes;
     size_t runtime_count;
+    /* The answer to runtime_after that came last. */
+    uint8_t after[32];
+    const struct metadata *of_after; /* NULL: none yet */
 };
 
-/* ---- questions ---- */
-
-/* One question. `take` gets a result, and returns what is wrong with it, or NULL. */
-struct question {
-    struct rpc_call call;
-    struct audit_chain *chain;
-    const char *method;
-    char params[200];
-    const char *(*take)(void *arg, const struct jv *result);
-    void *arg;
-    size_t *left;
-    struct err *err;
-};
-
-static void answered(struct rpc_call *call)
-{
-    struct question *q = CONTAINER_OF(call, struct question, call);
-    const char *wrong = NULL;
-    if (!call->err.code)
-        wrong = q->take(q->arg, call->result);
-    if (call->err.code && !q->err->code)
-        err_set(q->err, call->err.code, "%s: %s%s: %s", q->chain->shown, q->method, q->params,
-                call->err.text);
-    else if (wrong && !q->err->code)
-        err_set(q->err, ERR_PROTOCOL, "%s: %s%s: %s", q->chain->shown, q->method, q->params, wrong);
-    if (--*q->left == 0)
-        loop_stop(q->chain->loop);
-}
-
-/* Asks all and waits for all; the first error counts. */
-static int ask_all(struct audit_chain *c, struct question *list, size_t count, struct err *err)
-{
-    size_t left = count;
-    *err = (struct err){0};
-    for (size_t i = 0; i < count; i++) {
-        struct question *q = &list[i];
-        q->chain = c;
-        q->left = &left;
-        q->err = err;
-        rpc_call_start(c->rpc, &q->call, q->method, q->params, METADATA_MS, NULL, NULL, answered);
-    }
-    while (left)
-        loop_run(c->loop); /* a change of the connection's state ends a run too */
-    return err->code;
-}
-
-static int ask(struct audit_chain *c, const char *method, const char *params,
-               const char *(*take)(void *arg, const struct jv *result), void *arg, struct err *err)
-{
-    struct question q = {.method = method, .take = take, .arg = arg};
-    snprintf(q.params, sizeof(q.params), "%s", params);
-    return ask_all(c, &q, 1, err);
-}
-
-static const char *take_hash(void *arg, const struct jv *result)
-{
-    return jv_hex_fixed(result, arg, 32) ? NULL : "the answer is no hash";
-}
-
-static const char *take_number(void *arg, const struct jv *result)
-{
-    char text[24];
-    char *end;
-    if (jv_copy(jv_get(result, "number"), text, sizeof(text)) >= sizeof(text) || text[0] != '0')
-        return "the answer is no header";
-    *(uint64_t *)arg = strtoull(text, &end, 16);
-    return *end ? "the answer is no header" : NULL;
-}
-
-static const char *take_spec(void *arg, const struct jv *result)
-{
-    int64_t spec;
-    if (!jv_int(jv_get(result, "specVersion"), &spec) || spec < 0 || spec > UINT32_MAX)
-        return "the answer has no specVersion";
-    *(uint32_t *)arg = (uint32_t)spec;
-    return NULL;
-}
-
-static const char *take_bytes(void *arg, const struct jv *result)
-{
-    return jv_hex(result, arg) ? NULL : "the answer is not hexadecimal";
-}
-
-/* No value is an empty one. */
-static const char *take_storage(void *arg, const struct jv *result)
-{
-    return jv_is(result, JV_NULL) ? NULL : take_bytes(arg, result);
-}
-
-/* ---- the connection ---- */
-
-static void on_state(void *arg, enum rpc_state state, const struct err *err)
-{
-    struct audit_chain *c = arg;
-    if (state == RPC_OPEN)
-        c->open = true;
-    else if (err)
-        c->err = *err;
-    loop_stop(c->loop);
-}
-
-static void on_late(void *arg)
-{
-    struct audit_chain *c = arg;
-    c->late = true;
-    loop_stop(c->loop);
-}
-
-static void rpc_gone(void *arg)
-{
-    struct audit_chain *c = arg;
-    c->rpc = NULL;
-    loop_stop(c->loop);
-}
-
-static void disconnect(struct audit_chain *c)
-{
-    if (!c->rpc)
-        return;
-    rpc_close(c->rpc, rpc_gone, c);
-    while (c->rpc)
-        loop_run(c->loop);
-}
-
-static bool connect_to(struct audit_chain *c, const struct audit_chain_config *config,
-                       const char *url)
-{
-    struct rpc_config rpc = {.url = url,
-                             .ca_file = config->ca_file,
-                             .insecure = config->insecure,
-                             .call_timeout_ms = METADATA_MS,
-                             .on_state = on_state,
-                             .arg = c};
-    c->rpc = rpc_new(c->loop, &rpc, &c->err);
-    if (!c->rpc)
-        return false;
-    free(c->shown);
-    c->shown = host_url_shown(url);
-    c->late = false;
-    loop_timer_at(c->limit, loop_now_ms(c->loop) + OPEN_MS);
-    rpc_open(c->rpc);
-    while (!c->open && !c->late && rpc_state(c->rpc) != RPC_BACKOFF)
-        loop_run(c->loop);
-    loop_timer_stop(c->limit);
-    if (!c->open)
-        disconnect(c);
-    return c->open;
-}
+/* ---- life ---- */
 
 struct audit_chain *audit_chain_open(struct loop *l, const struct audit_chain_config *config,
                                      struct err *ret_err)
 {
     struct audit_chain *c = xcalloc(1, sizeof(*c));
-    c->loop = l;
-    c->limit = loop_timer_new(l, on_late, c);
-    err_set(&c->err, ERR_TIMEOUT, "no endpoint answered within %d s", OPEN_MS / 1000);
-    for (size_t i = 0; !c->open && i < config->url_count; i++)
-        connect_to(c, config, config->urls[i]);
-    if (c->open)
+    asker_open(&c->asker, l, config);
+    if (c->asker.open)
         return c;
-    *ret_err = c->err;
+    *ret_err = c->asker.err;
     audit_chain_close(c);
     return NULL;
 }
@@ -205,18 +48,16 @@ void audit_chain_close(struct audit_chain *c)
 {
     if (!c)
         return;
-    disconnect(c);
-    loop_timer_close(c->limit);
+    asker_close(&c->asker);
     for (size_t i = 0; i < c->runtime_count; i++)
         metadata_free(c->runtimes[i].metadata);
     free(c->runtimes);
-    free(c->shown);
     free(c);
 }
 
 const char *audit_chain_url(const struct audit_chain *c)
 {
-    return c->shown;
+    return c->asker.shown;
 }
 
 /* ---- heads and hashes ---- */
@@ -225,7 +66,7 @@ static int hash_at(struct audit_chain *c, uint64_t number, uint8_t ret[32], stru
 {
     char params[32];
     snprintf(params, sizeof(params), "[%llu]", (unsigned long long)number);
-    return ask(c, "chain_getBlockHash", params, take_hash, ret, err);
+    return asker_ask(&c->asker, "chain_getBlockHash", params, asker_take_hash, ret, err);
 }
 
 int audit_chain_head(struct audit_chain *c, uint8_t ret_genesis[32], uint64_t *ret_last,
@@ -235,9 +76,10 @@ int audit_chain_head(struct audit_chain *c, uint8_t ret_genesis[32], uint64_t *r
     char params[80];
     int rc = hash_at(c, 0, ret_genesis, err);
     if (rc == 0)
-        rc = ask(c, "chain_getFinalizedHead", "[]", take_hash, head, err);
+        rc = asker_ask(&c->asker, "chain_getFinalizedHead", "[]", asker_take_hash, head, err);
     snprintf(params, sizeof(params), "[\"%s\"]", rc ? "" : hex_log(head, 32));
-    return rc ? rc : ask(c, "chain_getHeader", params, take_number, ret_last, err);
+    return rc ? rc
+              : asker_ask(&c->asker, "chain_getHeader", params, asker_take_number, ret_last, err);
 }
 
 /* ---- runtimes ---- */
@@ -249,7 +91,7 @@ static int metadata_at(struct audit_chain *c, uint32_t spec, const uint8_t hash[
     struct metadata *md = NULL;
     char params[80];
     snprintf(params, sizeof(params), "[\"%s\"]", hex_log(hash, 32));
-    int rc = ask(c, "state_getMetadata", params, take_bytes, &bytes, err);
+    int rc = asker_ask(&c->asker, "state_getMetadata", params, asker_take_bytes, &bytes, err);
     if (rc == 0)
         rc = metadata_parse(bytes.data, bytes.len, &md, err);
     buf_done(&bytes);
@@ -266,15 +108,20 @@ static int runtime_after(struct audit_chain *c, const uint8_t hash[32], const st
 {
     uint32_t spec;
     char params[80];
+    if (c->of_after && !memcmp(c->after, hash, 32)) {
+        *ret = c->of_after;
+        return 0;
+    }
     snprintf(params, sizeof(params), "[\"%s\"]", hex_log(hash, 32));
-    if (ask(c, "state_getRuntimeVersion", params, take_spec, &spec, err))
+    if (asker_ask(&c->asker, "state_getRuntimeVersion", params, asker_take_spec, &spec, err))
         return err->code;
     for (size_t i = 0; i <= c->runtime_count; i++) {
         if (i == c->runtime_count && metadata_at(c, spec, hash, err))
             return err->code;
         if (c->runtimes[i].spec_version != spec)
             continue;
-        *ret = c->runtimes[i].metadata;
+        *ret = c->of_after = c->runtimes[i].metadata;
+        memcpy(c->after, hash, 32);
         break;
     }
     return 0;
@@ -325,33 +172,33 @@ static void bodies_free(struct body *list, size_t count)
 
 /* The same question about each block of a chunk, AT_ONCE at a time. */
 static int each_block(struct audit_chain *c, struct body *bodies, size_t count, uint64_t from,
-                      void (*form)(struct question *q, struct body *b, uint64_t number),
+                      void (*form)(struct asker_question *q, struct body *b, uint64_t number),
                       struct err *err)
 {
-    struct question list[AT_ONCE];
+    struct asker_question list[AT_ONCE];
     size_t used = 0;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < count; i++) {
-        list[used] = (struct question){0};
+        list[used] = (struct asker_question){0};
         form(&list[used], &bodies[i], from + i);
         used += list[used].method != NULL;
         if (used == AT_ONCE || i + 1 == count) {
-            rc = ask_all(c, list, used, err);
+            rc = asker_ask_all(&c->asker, list, used, err);
             used = 0;
         }
     }
     return rc;
 }
 
-static void form_hash(struct question *q, struct body *b, uint64_t number)
+static void form_hash(struct asker_question *q, struct body *b, uint64_t number)
 {
     q->method = "chain_getBlockHash";
-    q->take = take_hash;
+    q->take = asker_take_hash;
     q->arg = b->hash;
     snprintf(q->params, sizeof(q->params), "[%llu]", (unsigned long long)number);
 }
 
-static void form_block(struct question *q, struct body *b, uint64_t number)
+static void form_block(struct asker_question *q, struct body *b, uint64_t number)
 {
     (void)number;
     q->method = "chain_getBlock";
@@ -360,15 +207,15 @@ static void form_block(struct question *q, struct body *b, uint64_t number)
     snprintf(q->params, sizeof(q->params), "[\"%s\"]", hex_log(b->hash, 32));
 }
 
-static void form_events(struct question *q, struct body *b, uint64_t number)
+static void form_events(struct asker_question *q, struct body *b, uint64_t number)
 {
     (void)number;
     if (!b->wanted)
         return;
     q->method = "state_getStorage";
-    q->take = take_storage;
+    q->take = asker_take_storage;
     q->arg = &b->events;
-    snprintf(q->params, sizeof(q->params), "[\"" EVENTS_KEY "\",\"%s\"]", hex_log(b->hash, 32));
+    snprintf(q->params, sizeof(q->params), "[\"%s\",\"%s\"]", events_key, hex_log(b->hash, 32));
 }
 
 /* ---- extrinsics ---- */
@@ -382,22 +229,12 @@ static size_t account_of(const struct audit *a, const struct extrinsic_view *vie
     return i;
 }
 
-/* The inherent Timestamp.set carries a compact number of milliseconds. */
-static int64_t time_of(const struct metadata *md, const struct extrinsic_view *view)
-{
-    uint8_t set[2];
-    if (view->is_signed || view->call_len < 3 || !metadata_find_call(md, "Timestamp", "set", set) ||
-        memcmp(view->call, set, 2) != 0)
-        return -1;
-    struct scale_in in = scale_in_of(view->call + 2, view->call_len - 2);
-    u128 ms = scale_get_compact(&in);
-    return in.bad || ms > INT64_MAX ? -1 : (int64_t)ms;
-}
-
 static void scan(const struct metadata *md, const struct audit *a, size_t block, struct body *b,
                  struct audit_chunk *ret)
 {
     struct audit_block *to = &ret->blocks[block];
+    uint8_t set[2];
+    bool timed = metadata_find_call(md, "Timestamp", "set", set);
     to->time_ms = -1;
     for (size_t i = 0; i < b->count; i++) {
         struct extrinsic_view view;
@@ -406,8 +243,8 @@ static void scan(const struct metadata *md, const struct audit *a, size_t block,
             to->unread++;
             continue;
         }
-        if (to->time_ms < 0)
-            to->time_ms = time_of(md, &view);
+        if (timed && to->time_ms < 0 && !view.is_signed)
+            to->time_ms = extrinsic_time(view.call, view.call_len, set);
         size_t account = account_of(a, &view);
         if (account == a->account_count)
             continue;
@@ -434,15 +271,18 @@ static void add_results(const struct metadata *md, size_t block, const struct bo
     free(results);
 }
 
-/* The runtime in the state of the parent wrote a block. Versions only rise: where the first and the
- * last block of a chunk have one runtime, all have. */
+/* The runtime in the state of the parent wrote a block. Versions only rise: where the parent of the
+ * first block and the last block have one runtime, all blocks between have it. The next chunk begins
+ * with the last block's, which is not asked twice. */
 static int decode(struct audit_chain *c, const struct audit *a, struct body *bodies, size_t count,
                   struct audit_chunk *ret, struct err *err)
 {
     const struct metadata *first, *last, *md;
     uint64_t from = ret->blocks[0].number;
-    if (runtime_after(c, bodies[0].parent, &first, err) ||
-        runtime_after(c, bodies[count - 1].parent, &last, err))
+    if (runtime_after(c, bodies[0].parent, &first, err))
+        return err->code;
+    last = first;
+    if (count > 1 && runtime_after(c, bodies[count - 1].hash, &last, err))
         return err->code;
     const struct metadata **of = xcalloc(count, sizeof(const struct metadata *));
     int rc = 0;

@@ -3,3 +3,4 @@ SELECT account, coalesce(id, 0), coalesce(requeued, 0), nonce, encode(hash, 'hex
        extrinsic_index, outcome, fee, creator
 FROM txrelay.finished_transactions
 WHERE block_number BETWEEN $1::bigint AND $2::bigint AND account = ANY($3::int[]) AND block_hash IS NOT NULL
+ORDER BY block_number

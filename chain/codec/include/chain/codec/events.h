@@ -7,6 +7,9 @@
 #include "chain/codec/metadata.h"
 #include "chain/codec/scale.h"
 
+/* The storage key of System.Events, as text. */
+extern const char events_key[];
+
 /* Fill results[0..count), indexed by extrinsic, from the storage value of System.Events. The
  * results are zeroed first, so an extrinsic without an event stays DISPATCH_NONE. */
 int events_decode(const struct metadata *md, const uint8_t *bytes, size_t len,

@@ -121,6 +121,10 @@ int extrinsic_decode(const struct metadata *md, const uint8_t *bytes, size_t len
 bool extrinsic_nonce(const struct metadata *md, const uint8_t *bytes, size_t len,
                      uint64_t *ret_nonce);
 
+/* The time that a block's inherent Timestamp.set carries, in milliseconds since 1970. `set` is what
+ * metadata_find_call gives for it. -1: this is another call. */
+int64_t extrinsic_time(const uint8_t *call, size_t call_len, const uint8_t set[2]);
+
 /* Append an extrinsic as JSON: {"hash", "signed", "signer", "scheme", "signature", "era", "nonce",
  * "tip", "extensions", "call"}; of an unsigned one only "hash", "signed" and "call". The call is
  * printed as by codec_call_to_readable (plain: codec_call_to_json) and must decode exactly. On an
