@@ -71,8 +71,23 @@ void cli_follow_state(const char *command, bool live, uint64_t age_ms, const str
 /* Keys and settings of a configuration as the service wants them. */
 int cli_service_config(const struct config *c, struct service_config *ret, struct err *err);
 void cli_service_config_done(struct service_config *c);
-/* The service takes the keys over. NULL: err says why. */
-struct service *cli_service_new(struct loop *l, struct service_config *c, struct err *err);
+/* For commands that run a service: keep secrets, load the configuration, and make the service's of
+ * it. 0, or an exit code after the reason was printed. */
+int cli_service_load(const struct config_flags *flags, bool need_database, struct config *ret,
+                     struct service_config *ret_service);
+
+/* A service from its start to its end, on a loop of its own. */
+struct cli_service {
+    struct loop *loop;
+    struct service *service;
+    bool stopping;
+    void (*stopped)(void *arg); /* close what is left on the loop */
+    void *arg;
+};
+/* false: err says why. The service takes the keys over. */
+bool cli_service_new(struct cli_service *s, struct service_config *c, struct err *err);
+void cli_service_stop(struct cli_service *s); /* once; further calls change nothing */
+void cli_service_free(struct cli_service *s); /* after loop_run, or a failure of cli_service_new */
 
 /* A result on stdout. `columns` as in struct command: the table is cut to 100 characters; NULL or
  * wide: all of it. JSON lines have numbers, booleans and ISO 8601 times by the type of the column;

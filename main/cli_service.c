@@ -215,11 +215,3 @@ void cli_service_config_done(struct service_config *c)
     c->accounts = NULL;
     c->account_count = 0;
 }
-
-struct service *cli_service_new(struct loop *l, struct service_config *c, struct err *err)
-{
-    struct service *s = service_new(l, c, err);
-    for (size_t i = 0; i < c->account_count; i++)
-        c->accounts[i].key = NULL;
-    return s;
-}

@@ -35,51 +35,50 @@ static void on_answer(void *arg, const char *line)
     json_decref(reply);
 }
 
-/* An exit code after the reason was printed, or EXIT_OK. */
-static int ask(struct asking *a, const char *request, const struct config *config)
-{
-    struct err err = {0};
-    const char *to = a->to ? a->to : config->file->control;
-    if (!to) {
-        fputs("txrelay: no control endpoint is given: use --to, TXRELAY_CONTROL or control in the "
-              "config file\n",
-              stderr);
-        return EXIT_USAGE;
-    }
-    if (cli_control(to, request, on_answer, a, &err))
-        return cli_fail(&err);
-    return a->answered ? EXIT_OK : EXIT_FAILED;
-}
-
 static const struct argp_option options[] = {
     {"to", 't', "ADDRESS", 0,
      "control endpoint of the relay (default: the one in the configuration)", 0},
     {0}};
 
+/* Prints the text of the answer. An exit code, after the reason was printed. */
+static int ask(const struct command *c, int argc, char **argv, const char *request,
+               struct asking *a)
+{
+    struct config config;
+    struct err err = {0};
+    int rc = command_start(c, argc, argv, &a->args, false, &config);
+    if (rc)
+        return rc;
+    const char *to = a->to ? a->to : config.file->control;
+    if (!to) {
+        fputs("txrelay: no control endpoint is given: use --to, TXRELAY_CONTROL or control in the "
+              "config file\n",
+              stderr);
+        rc = EXIT_USAGE;
+    } else if (cli_control(to, request, on_answer, a, &err)) {
+        rc = cli_fail(&err);
+    } else if (!a->answered) {
+        rc = EXIT_FAILED;
+    }
+    config_done(&config);
+    return rc;
+}
+
 static int run_health(int argc, char **argv)
 {
     struct asking a = {0};
-    struct config config;
-    int rc = command_start(&command_health, argc, argv, &a.args, false, &config);
+    int rc = ask(&command_health, argc, argv, "{\"cmd\":\"health\"}", &a);
     if (rc)
         return rc;
-    rc = ask(&a, "{\"cmd\":\"health\"}", &config);
-    config_done(&config);
-    if (rc == EXIT_OK && a.ready)
+    if (a.ready)
         puts("ready");
-    return rc ? rc : a.ready ? EXIT_OK : EXIT_FAILED;
+    return a.ready ? EXIT_OK : EXIT_FAILED;
 }
 
 static int run_metrics(int argc, char **argv)
 {
     struct asking a = {0};
-    struct config config;
-    int rc = command_start(&command_metrics, argc, argv, &a.args, false, &config);
-    if (rc)
-        return rc;
-    rc = ask(&a, "{\"cmd\":\"metrics\"}", &config);
-    config_done(&config);
-    return rc;
+    return ask(&command_metrics, argc, argv, "{\"cmd\":\"metrics\"}", &a);
 }
 
 const struct command command_health = {

@@ -2,22 +2,12 @@
 #include "cli.h"
 #include "command.h"
 
-static int run_pause(int argc, char **argv)
-{
-    struct arguments a = {0};
-    struct config config;
-    int rc = command_start(&command_pause, argc, argv, &a, true, &config);
-    if (rc)
-        return rc;
-    struct conn_param params[] = {cli_text(a.word[0]), cli_text(a.word[1])};
-    return cli_run_sql(&config, "pause.sql", 2, params, cli_print_value, NULL);
-}
-
 const struct command command_pause = {
     .name = "pause",
     .role = "txrelay_relay",
     .without = COMMAND_DATABASE_ONLY,
-    .run = run_pause,
+    .sql = "pause.sql",
+    .print = cli_print_value,
     .what = "stop an account until it is resumed",
     .words_min = 2,
     .words_max = 2,

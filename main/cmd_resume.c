@@ -2,22 +2,12 @@
 #include "cli.h"
 #include "command.h"
 
-static int run_resume(int argc, char **argv)
-{
-    struct arguments a = {0};
-    struct config config;
-    int rc = command_start(&command_resume, argc, argv, &a, true, &config);
-    if (rc)
-        return rc;
-    struct conn_param account = cli_text(a.word[0]);
-    return cli_run_sql(&config, "resume.sql", 1, &account, cli_print_value, NULL);
-}
-
 const struct command command_resume = {
     .name = "resume",
     .role = "txrelay_relay",
     .without = COMMAND_DATABASE_ONLY,
-    .run = run_resume,
+    .sql = "resume.sql",
+    .print = cli_print_value,
     .what = "end the pause or the suspension of an account",
     .words_min = 1,
     .words_max = 1,

@@ -14,37 +14,31 @@
 enum { STATUS_MS = 2000 }; /* how often the supervisor's line is made anew */
 
 struct running {
-    struct loop *loop;
-    struct service *service;
+    struct cli_service run;
     struct supervisor *supervisor;
     struct loop_timer *timer;
     struct loop_signal *term, *interrupt, *hangup;
     const struct config_flags *flags;
     const struct config *config;
     int exit_code;
-    bool stopping;
     bool terminal; /* the log goes to one */
 };
 
 static void stopped(void *arg)
 {
     struct running *r = arg;
-    r->service = NULL;
     r->term = loop_signal_close(r->term);
     r->interrupt = loop_signal_close(r->interrupt);
     r->hangup = loop_signal_close(r->hangup);
     r->timer = loop_timer_close(r->timer);
     r->supervisor = supervisor_free(r->supervisor);
-    loop_stop(r->loop);
 }
 
 static void stop(struct running *r)
 {
-    if (r->stopping)
-        return;
-    r->stopping = true;
-    supervisor_stopping(r->supervisor);
-    service_stop(r->service, stopped, r);
+    if (!r->run.stopping)
+        supervisor_stopping(r->supervisor);
+    cli_service_stop(&r->run);
 }
 
 static void on_signal(void *arg, int signum)
@@ -79,7 +73,7 @@ static void on_timer(void *arg)
     struct service_status s;
     char text[160];
     size_t leads = 0;
-    service_status(r->service, &s);
+    service_status(r->run.service, &s);
     for (size_t i = 0; i < s.account_count; i++)
         leads += s.accounts[i].role == ACCOUNT_LEADER;
     snprintf(text, sizeof(text), "%s: leads %zu of %zu accounts; database %s, chain %s",
@@ -90,7 +84,7 @@ static void on_timer(void *arg)
              s.chain_up ? "up" : "down");
     service_status_done(&s);
     supervisor_status(r->supervisor, text);
-    loop_timer_at(r->timer, loop_now_ms(r->loop) + STATUS_MS);
+    loop_timer_at(r->timer, loop_now_ms(r->run.loop) + STATUS_MS);
 }
 
 /* ---- reload ---- */
@@ -129,7 +123,7 @@ static void on_hangup(void *arg, int signum)
     struct running *r = arg;
     if (r->terminal && !isatty(STDERR_FILENO))
         on_signal(r, signum);
-    else if (!r->stopping)
+    else if (!r->run.stopping)
         reload(r);
 }
 
@@ -137,13 +131,13 @@ static void on_hangup(void *arg, int signum)
 
 static void begin(struct running *r)
 {
-    r->term = loop_signal_new(r->loop, SIGTERM, on_signal, r);
-    r->interrupt = loop_signal_new(r->loop, SIGINT, on_signal, r);
-    r->hangup = loop_signal_new(r->loop, SIGHUP, on_hangup, r);
-    r->supervisor = supervisor_new(r->loop);
-    r->timer = loop_timer_new(r->loop, on_timer, r);
-    loop_timer_at(r->timer, loop_now_ms(r->loop));
-    service_open(r->service);
+    r->term = loop_signal_new(r->run.loop, SIGTERM, on_signal, r);
+    r->interrupt = loop_signal_new(r->run.loop, SIGINT, on_signal, r);
+    r->hangup = loop_signal_new(r->run.loop, SIGHUP, on_hangup, r);
+    r->supervisor = supervisor_new(r->run.loop);
+    r->timer = loop_timer_new(r->run.loop, on_timer, r);
+    loop_timer_at(r->timer, loop_now_ms(r->run.loop));
+    service_open(r->run.service);
     supervisor_ready(r->supervisor); /* it waits for the database and the chain by itself */
 }
 
@@ -154,31 +148,24 @@ static int run_run(int argc, char **argv)
     struct service_config service;
     struct err err = {0};
     command_parse(&command_run, argc, argv, &a);
-    cli_harden();
-    int rc = cli_load(&a.flags, false, &config);
+    int rc = cli_service_load(&a.flags, false, &config, &service);
     if (rc)
         return rc;
-    if (cli_service_config(&config, &service, &err)) {
-        config_done(&config);
-        cli_fail(&err);
-        return EXIT_USAGE;
-    }
     warnings_each(config.file, &service, warn, NULL);
-    struct running r = {.loop = loop_new(),
+    struct running r = {.run = {.stopped = stopped, .arg = &r},
                         .flags = &a.flags,
                         .config = &config,
                         .terminal = isatty(STDERR_FILENO) == 1};
     service.on_exit = on_exit_;
     service.on_drain = on_drain;
     service.arg = &r;
-    r.service = cli_service_new(r.loop, &service, &err);
-    if (r.service) {
+    if (cli_service_new(&r.run, &service, &err)) {
         begin(&r);
-        loop_run(r.loop);
+        loop_run(r.run.loop);
     } else {
         r.exit_code = cli_fail(&err);
     }
-    loop_free(r.loop);
+    cli_service_free(&r.run);
     cli_service_config_done(&service);
     config_done(&config);
     return r.exit_code;

@@ -101,7 +101,7 @@ static void complete(struct arguments *a, struct argp_state *state)
 static const struct argp_option options[] = {
     COMMAND_OPTION_JSON,
     COMMAND_OPTION_WIDE,
-    {"account", 'a', "ACCOUNT", 0, "only this account: alias, 0x id or address", 0},
+    COMMAND_OPTION_ACCOUNT,
     {"state", 'S', "STATE", 0,
      "only in this state (queued, ready, in_block ...), or outbox, pending or finished", 0},
     {"outcome", 'o', "OUTCOME", 0, "only with this outcome (ok, failed, expired ...)", 0},

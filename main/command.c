@@ -96,6 +96,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'm':
         a->metadata = arg;
         return 0;
+    case 'a':
+        a->account = arg;
+        return 0;
     case ARGP_KEY_ARG:
         take_word(p, arg, state);
         return 0;
@@ -160,6 +163,8 @@ void command_parse(const struct command *c, int argc, char **argv, struct argume
     take_h(argc, argv);
     PRE(c->words_max <= COMMAND_WORDS_MAX && c->words_min <= c->words_max);
     a->columns = c->columns;
+    if (c->nothing)
+        a->nothing = c->nothing;
     struct parsing p = {.command = c, .arguments = a};
     struct argp_option common[ARRAY_LEN(common_options)];
     choose_common(c, common);
@@ -179,6 +184,25 @@ int command_start(const struct command *c, int argc, char **argv, struct argumen
 {
     command_parse(c, argc, argv, a);
     return cli_load(&a->flags, need_database, ret_config);
+}
+
+int command_execute(const struct command *c, int argc, char **argv)
+{
+    PRE(!c->run != !c->sql);
+    if (c->run)
+        return c->run(argc, argv);
+    struct arguments a = {0};
+    struct config config;
+    int rc = command_start(c, argc, argv, &a, true, &config);
+    if (rc)
+        return rc;
+    struct conn_param params[COMMAND_WORDS_MAX];
+    int count = 0;
+    for (; count < c->words_max; count++)
+        params[count] = cli_text(a.word[count]);
+    if (!count)
+        params[count++] = cli_text(a.account);
+    return cli_run_sql(&config, c->sql, count, params, c->print, &a);
 }
 
 /* ---- words ---- */

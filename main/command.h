@@ -7,6 +7,7 @@
 #include <argp.h>
 
 #include "config.h"
+#include "store/conn.h"
 
 enum { COMMAND_WORDS_MAX = 64 };
 
@@ -15,15 +16,21 @@ struct arguments {
     struct config_flags flags;           /* --config, --database, --endpoint and so on */
     const char *word[COMMAND_WORDS_MAX]; /* in order; unused ones are NULL */
     int words;
-    bool json, wide;     /* --json, --wide, where the command lists them */
+    bool json, wide;                /* --json, --wide, where the command lists them */
+    const char *metadata, *account; /* --metadata, --account, the same */
     const char *columns; /* those of its table, as in struct command; set by the parser */
     const char *nothing; /* what to say on stderr in place of a table without rows; NULL: nothing */
-    const char *metadata; /* --metadata, the same */
 };
 
 struct command {
     const char *name, *what;           /* one word; what it does, in one line */
     int (*run)(int argc, char **argv); /* parses its arguments and returns an exit code */
+    /* In place of `run`: a statement of main/sql, whose parameters are the command's words or,
+     * where it takes none, --account; and how its result is printed. `nothing` as in struct
+     * arguments. */
+    const char *sql;
+    void (*print)(void *arg, const struct conn_result *r);
+    const char *nothing;
     const struct argp_option *options; /* its own; NULL: none */
     /* Takes one of its own options; ARGP_ERR_UNKNOWN: this is none of them. NULL: there are none
      * but those of COMMAND_OPTION_*, which are taken here. */
@@ -72,6 +79,10 @@ void command_each_option(const struct command *c,
     {                                                                                              \
         "wide", 'w', NULL, 0, "every column, in whatever width", 0                                 \
     }
+#define COMMAND_OPTION_ACCOUNT                                                                     \
+    {                                                                                              \
+        "account", 'a', "ACCOUNT", 0, "only this account: alias, 0x id or address", 0              \
+    }
 enum { COMMAND_KEY_NODE = 900 }; /* argp keys from here on have no letter */
 #define COMMAND_OPTIONS_METADATA                                                                   \
     {"node", COMMAND_KEY_NODE, "URL[,URL]", 0, "the chain's node: the same as --endpoint", 0},     \
@@ -79,6 +90,9 @@ enum { COMMAND_KEY_NODE = 900 }; /* argp keys from here on have no letter */
         "metadata", 'm', "FILE", 0,                                                                \
             "the chain's metadata instead of a node: SCALE, 0x, or a node's answer in JSON", 0     \
     }
+
+/* Runs the command; argv[0] is its name. Returns an exit code. */
+int command_execute(const struct command *c, int argc, char **argv);
 
 /* Reads argv into *a. Does not return on wrong usage. */
 void command_parse(const struct command *c, int argc, char **argv, struct arguments *a);

@@ -45,7 +45,7 @@ static int run(const struct command *c, int argc, char **argv)
     static char name[64];
     snprintf(name, sizeof(name), "txrelay %s", c->name);
     argv[0] = name;
-    return c->run(argc, argv);
+    return command_execute(c, argc, argv);
 }
 
 static int help(int argc, char **argv)

@@ -40,7 +40,8 @@ __attribute__((format(printf, 6, 7))) static void found(struct audit *a, size_t 
 
 static struct audit_sum *sum_of(struct audit *a, size_t account, const char *creator, int64_t day)
 {
-    /* Blocks come in order, and their times rise: no sum before one of an earlier day is this one. */
+    /* Blocks come in order and their times rise, so the sums of a day follow those of the day
+     * before it. */
     for (size_t i = a->sum_count; i-- > 0;) {
         struct audit_sum *s = &a->sums[i];
         if (s->day >= 0 && s->day < day)

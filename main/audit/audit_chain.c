@@ -272,8 +272,8 @@ static void add_results(const struct metadata *md, size_t block, const struct bo
 }
 
 /* The runtime in the state of the parent wrote a block. Versions only rise: where the parent of the
- * first block and the last block have one runtime, all blocks between have it. The next chunk begins
- * with the last block's, which is not asked twice. */
+ * first block and the last block have one runtime, all blocks between have it. The next chunk
+ * begins with that of the last block, so it is not asked for twice. */
 static int decode(struct audit_chain *c, const struct audit *a, struct body *bodies, size_t count,
                   struct audit_chunk *ret, struct err *err)
 {

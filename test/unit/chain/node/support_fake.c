@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/hex.h"
+#include "chain/codec/events.h"
 #include "chain/codec/hash.h"
 #include "chain/codec/scale.h"
 #include "chain/codec/trie.h"
@@ -277,7 +278,7 @@ static json_t *storage(struct fake *f, const struct fake_block *b, const char *k
 {
     if (strlen(key) == BLOCK_HASH_KEY)
         return block_hash(f, b, key);
-    if (strcmp(key, wire_events_key) != 0)
+    if (strcmp(key, events_key) != 0)
         return account_value(b);
     f->asked_events++;
     return b->events ? json_string(b->events) : json_null();
