@@ -96,6 +96,7 @@
     X(UNREAD_EMPTY, "unread-empty",                                                                \
       "a final block that no endpoint has counts as one without extrinsics")                       \
     X(NONCE_BELIEVED, "nonce-believed", "an account nonce that cannot be is stored")               \
+    X(REUSE_SENT, "reuse-sent", "the nonce of a stopped transaction that was sent is given again") \
     X(HEAD_KEPT_OUT, "head-kept-out",                                                              \
       "a pool that our later nonces fill has no room for the missing one, for ever")               \
     X(SILENT, "silent", "a leader that makes no progress does not say why")                        \

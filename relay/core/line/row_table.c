@@ -33,7 +33,8 @@ static const struct sm_move moves[] = {
     {ROW_UNSENT, ROW_IN_BLOCK, "its nonce is used"},
     {ROW_UNSENT, ROW_RESIGN, "era ended, runtime changed, or a higher tip is due"},
     {ROW_UNSENT, ROW_FILL, "stopped, and its tip cannot rise"},
-    {ROW_UNSENT, ROW_ENDING, "a finalized block decides its nonce"},
+    {ROW_UNSENT, ROW_ENDING,
+     "a finalized block decides its nonce, or it is stopped and was never sent"},
 
     {ROW_SUBMITTED, ROW_UNSENT,
      "refused for now: pool full, no funds, node busy or behind, gate closed"},
@@ -67,7 +68,8 @@ static const struct sm_move moves[] = {
     {ROW_RESIGN, ROW_FILL, "stopped, and its tip cannot rise"},
     {ROW_RESIGN, ROW_UNSURE, "a status of its old bytes: dropped"},
     {ROW_RESIGN, ROW_IN_BLOCK, "a status or a probe: its nonce is used"},
-    {ROW_RESIGN, ROW_ENDING, "a finalized block decides its nonce"},
+    {ROW_RESIGN, ROW_ENDING,
+     "a finalized block decides its nonce, or it is stopped and was never sent"},
 
     {ROW_FILL, ROW_SIGNING, "a filler is requested"},
     {ROW_FILL, ROW_UNSURE, "a status of its old bytes: dropped"},

@@ -174,6 +174,9 @@ static void (*const pumps[])(struct manager *m) = {
     /* Submits what is committed, lowest nonce first. It turns rows that need new bytes into
      * RESIGN or FILL, which `sign` takes in this step. */
     manager__send_pump,
+    /* `send` ends stopped transactions that were never sent. No later event may come to store them:
+     * a chain may make blocks only when something is sent. */
+    manager__finish_pump,
     /* A refusal is stored before new bytes replace those that were refused. */
     manager__states_pump,
     /* Mends rows before admission adds others above them. */

@@ -525,7 +525,7 @@ void manager__stop(struct row *row, const char *outcome, const char *fmt, ...)
 /* what a stop means in its state */
 void manager__stop_now(struct manager *m, struct row *row);
 /* The row wants new bytes or wants to be sent again, and must not: it has become a FILL, or a
- * RESIGN whose bytes are a filler. */
+ * RESIGN whose bytes are a filler, or it ends. */
 bool manager__try_stop(struct manager *m, struct row *row);
 /* A filler with a higher tip is signed against the row's own bytes; false: it may not pay more. */
 bool manager__try_replace(struct manager *m, struct row *row);

@@ -3,11 +3,11 @@
  * suspension is stored. A deadline that is a block is the core's own to watch.
  *
  * A row that is to be stopped gets no new bytes of its own and is not sent again. Where none ever
- * left, a filler takes the nonce at once and the row ends. Where some may be in a pool, a filler
- * with a higher tip is signed at the same nonce: the chain takes one of the two, and the record
- * says which (I5 allows it). Where the tip may not rise, the row waits: its bytes get in, or their
- * eras end and a filler takes the nonce. Bytes without an era never die: such a row goes on as if
- * nothing had been said.
+ * left, it ends at once if nothing is behind it, and its nonce is free again; else a filler takes
+ * the nonce. Where some may be in a pool, a filler with a higher tip is signed at the same nonce:
+ * the chain takes one of the two, and the record says which (I5 allows it). Where the tip may not
+ * rise, the row waits: its bytes get in, or their eras end and a filler takes the nonce. Bytes
+ * without an era never die: such a row goes on as if nothing had been said.
  *
  * What a node refuses as invalid is stopped in the same way: some pool may have it in spite of the
  * answer. It is raced even if its tip may not rise, because the pool that was asked holds nothing
@@ -83,7 +83,7 @@ void manager__requests_polled(struct manager *m, const struct manager_event *ev)
         return; /* the load is followed by another one */
     if (ev->looked.account)
         manager__account_polled(m, ev->looked.account, ev->looked.number);
-    for (size_t i = 0; i < ev->looked.count; i++) {
+    for (size_t i = ev->looked.count; i-- > 0;) { /* the highest nonce first: see reusable */
         if (ev->looked.stops[i].outcome)
             stop(m, &ev->looked.stops[i]);
         else
@@ -132,6 +132,22 @@ bool manager__try_replace(struct manager *m, struct row *row)
     return true;
 }
 
+/* Its nonce can be given to another transaction: no byte of it was ever written to a socket, which
+ * only the leader that signed it can know, and nothing that goes on is behind it. */
+static bool reusable(const struct manager *m, const struct row *row)
+{
+    bool sent = (row->was_out || row->earlier_count) && !PLANTED(REUSE_SENT);
+    if (sent || !row->id || row->presigned || m->phase != MANAGER_LEADING || m->admit.count ||
+        m->reconcile.on || m->nonces.rewind || !m->final.known)
+        return false;
+    for (uint64_t nonce = row->nonce + 1; nonce < m->line.next; nonce++) {
+        const struct row *later = line_at(&m->line, nonce);
+        if (!later || !later->end || !later->end->given_back)
+            return false;
+    }
+    return true;
+}
+
 bool manager__try_stop(struct manager *m, struct row *row)
 {
     PRE(!row->end);
@@ -151,6 +167,10 @@ bool manager__try_stop(struct manager *m, struct row *row)
             m, ALERT_GUARD,
             "nonce %llu: %s; its immortal bytes may still be included, so it holds the account",
             (unsigned long long)row->nonce, row->stop->reason);
+    if (reusable(m, row)) {
+        manager__end_unused(m, row, row->stop->outcome, row->stop->reason);
+        return true;
+    }
     row->reason = REASON_STOP;
     line_move(&m->line, row, ROW_FILL);
     return true;

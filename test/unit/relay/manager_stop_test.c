@@ -31,6 +31,29 @@ static void expect_fill(struct script *s, uint64_t nonce, const char *outcome, c
     s->taken[fx - s->fx] = false; /* for filled() */
 }
 
+static void ends_unused(struct script *s, const uint64_t *nonces, size_t count)
+{
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
+    assert_int_equal(fx->ends.count, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(fx->ends.rows[i].nonce, nonces[i]);
+        assert_string_equal(fx->ends.rows[i].outcome, "cancelled");
+        assert_string_equal(fx->ends.rows[i].error, "so it was said");
+        assert_false(fx->ends.rows[i].has_block);
+    }
+}
+
+/* Leading; 5 is on the wire alone, and those from 6 on never were. */
+static struct script *only_first_sent(unsigned count)
+{
+    struct script *s = leading_with(&(struct manager_config){.unanswered_max = 1}, 5);
+    outbox(s, count);
+    admitted(s);
+    expect_submit(s, 5);
+    none(s, MANAGER_FX_SUBMIT);
+    return s;
+}
+
 /* Finalized blocks without ours up to this height; nothing is signed or sent on the way. */
 static void blocks_to(struct script *s, uint64_t height, uint64_t nonce)
 {
@@ -58,11 +81,11 @@ static void a_poll_after_each_load(void **state)
     script_free(s);
 }
 
-/* It never left: the filler comes at once, and is sent in its place. */
+/* It never left, and another one is behind it: the filler comes at once, and is sent in its place. */
 static void unsent(void **state)
 {
     (void)state;
-    struct script *s = one_sent();
+    struct script *s = only_first_sent(2);
     refuse_code(s, 5, ERR_NOT_LEADER);
     stop(s, 5, 1, "expired");
     expect_fill(s, 5, "expired", "so it was said");
@@ -80,7 +103,8 @@ static void unsent(void **state)
     script_free(s);
 }
 
-/* On the wire when it is said: whether it was written decides which of the two ways it goes. */
+/* On the wire when it is said: whether it was written decides which of the two ways it goes. Only
+ * what was not written gives its nonce back (F8). */
 static void on_the_wire(void **state)
 {
     (void)state;
@@ -88,15 +112,16 @@ static void on_the_wire(void **state)
         struct script *s = one_sent();
         stop(s, 5, 1, "cancelled");
         none(s, MANAGER_FX_FILL);
+        none(s, MANAGER_FX_STORE_FINISH);
         if (written)
             refuse(s, 5, 1018, "Unactionable");
         else
             refuse_code(s, 5, ERR_NOT_LEADER);
         feed(s, (struct manager_event){.type = MANAGER_EV_GATE_OPEN});
-        if (written)
-            none(s, MANAGER_FX_FILL);
-        else
-            expect_fill(s, 5, "cancelled", "so it was said");
+        if (!written)
+            ends_unused(s, (uint64_t[]){5}, 1);
+        none(s, MANAGER_FX_FILL);
+        none(s, MANAGER_FX_STORE_FINISH);
         script_free(s);
     }
 }
@@ -405,10 +430,91 @@ static void earlier_bytes_live_longer(void **state)
     }
 }
 
+/* ---- a nonce that is reused ---- */
+
+/* F8: it ends at once without a filler, and the next transaction gets its nonce. */
+static void f8_a_nonce_that_was_never_sent_is_reused(void **state)
+{
+    (void)state;
+    struct script *s = only_first_sent(2);
+    stop(s, 6, 2, "cancelled");
+    ends_unused(s, (uint64_t[]){6}, 1);
+    none(s, MANAGER_FX_FILL);
+    stored(s, MANAGER_FX_STORE_FINISH);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_NONCE);
+    assert_int_equal(fx->next.nonce, 6);
+    assert_true(fx->next.lower);
+    stored(s, MANAGER_FX_STORE_NONCE);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 6);
+    outbox(s, 1);
+    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->sign.rows[0].nonce, 6);
+    script_free(s);
+}
+
+/* Of several the highest is stopped first, so all of them come back. */
+static void f8_several_are_reused(void **state)
+{
+    (void)state;
+    struct script *s = only_first_sent(3);
+    struct tx_stop both[] = {
+        {.nonce = 6, .id = 2, .outcome = "cancelled", .reason = "so it was said"},
+        {.nonce = 7, .id = 3, .outcome = "cancelled", .reason = "so it was said"}};
+    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
+                                   .looked = {.stops = both, .count = 2}});
+    ends_unused(s, (uint64_t[]){6, 7}, 2);
+    none(s, MANAGER_FX_FILL);
+    stored(s, MANAGER_FX_STORE_FINISH);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 6);
+    script_free(s);
+}
+
+/* A transaction that goes on is behind it. */
+static void f8_with_one_behind_it_is_filled(void **state)
+{
+    (void)state;
+    struct script *s = only_first_sent(3);
+    stop(s, 6, 2, "cancelled");
+    none(s, MANAGER_FX_STORE_FINISH);
+    expect_fill(s, 6, "cancelled", "so it was said");
+    script_free(s);
+}
+
+/* A refusal does not prove that no pool has it: what was written is filled, or raced. */
+static void f8_what_was_sent_is_not_reused(void **state)
+{
+    (void)state;
+    struct script *s = one_sent();
+    refuse(s, 5, 1016, "Immediately Dropped");
+    stored(s, MANAGER_FX_STORE_STATES);
+    stop(s, 5, 1, "cancelled");
+    none(s, MANAGER_FX_STORE_FINISH);
+    none(s, MANAGER_FX_STORE_NONCE);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 6);
+    script_free(s);
+}
+
+/* Rows are on their way to the nonces behind it. */
+static void f8_while_others_are_admitted_is_filled(void **state)
+{
+    (void)state;
+    struct script *s = only_first_sent(2);
+    outbox(s, 1);
+    expect(s, MANAGER_FX_ADMIT);
+    stop(s, 6, 2, "cancelled");
+    none(s, MANAGER_FX_STORE_FINISH);
+    expect_fill(s, 6, "cancelled", "so it was said");
+    script_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_poll_after_each_load),
+        cmocka_unit_test(f8_a_nonce_that_was_never_sent_is_reused),
+        cmocka_unit_test(f8_several_are_reused),
+        cmocka_unit_test(f8_with_one_behind_it_is_filled),
+        cmocka_unit_test(f8_what_was_sent_is_not_reused),
+        cmocka_unit_test(f8_while_others_are_admitted_is_filled),
         cmocka_unit_test(unsent),
         cmocka_unit_test(on_the_wire),
         cmocka_unit_test(pooled_and_included),
