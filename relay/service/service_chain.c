@@ -68,6 +68,7 @@ static void on_ready(void *arg, const struct node_info *info)
     service_register(s);
     heard_of(s, info);
     tell_leaders(s, MANAGER_EV_CHAIN_UP, info);
+    service_poll_event(s, &(struct poll_event){.type = POLL_EV_NODE_UP});
 }
 
 static void on_down(void *arg, const struct err *err)

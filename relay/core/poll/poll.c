@@ -39,10 +39,11 @@ struct poll *poll_free(struct poll *p)
     return NULL;
 }
 
-uint32_t poll__refused_ms(uint32_t last)
+uint32_t poll__retry_ms(uint32_t last, uint32_t cap)
 {
+    PRE(cap >= POLL_RETRY_MS);
     uint32_t ms = last ? last * 2 : POLL_RETRY_MS;
-    return ms < POLL_REFUSED_MS ? ms : POLL_REFUSED_MS;
+    return ms < cap ? ms : cap;
 }
 
 size_t poll__index(const struct poll *p, const struct poll_account *a)
@@ -168,6 +169,20 @@ static void control_lost(struct poll *p)
     }
 }
 
+/* store: the database is back; else the node. */
+static void mended(struct poll *p, bool store)
+{
+    for (size_t i = 0; i < p->config.accounts; i++) {
+        struct poll_account *a = &p->accounts[i];
+        poll__outbox_mended(p, a, store);
+        if (store)
+            poll__requests_mended(p, a);
+        poll__heap_set(p, a);
+    }
+    if (store)
+        poll__sweep_mended(p);
+}
+
 static void tick(struct poll *p)
 {
     while (poll__heap_min(p) <= p->now) {
@@ -194,6 +209,11 @@ bool poll_step(struct poll *p, uint64_t now, const struct poll_event *ev)
     case POLL_EV_STORE_UP:
     case POLL_EV_STORE_DOWN:
         p->store_up = ev->type == POLL_EV_STORE_UP;
+        if (p->store_up)
+            mended(p, true);
+        return true;
+    case POLL_EV_NODE_UP:
+        mended(p, false);
         return true;
     case POLL_EV_TICK:
         tick(p);

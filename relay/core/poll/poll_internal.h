@@ -22,9 +22,11 @@ struct poll_outbox {
     bool merges;  /* MERGE_WAIT: not in a query yet */
     uint8_t streak;
     uint32_t backoff_ms, limit;
-    uint32_t refused_ms; /* wait after the last query, which the database refused; 0: not refused */
-    uint64_t at;         /* UINT64_MAX: no time is waited for */
-    uint64_t question;   /* that is out; 0: none */
+    uint32_t failed_ms;   /* wait after the last query, which failed; 0: it did not */
+    uint32_t unarmed_ms;  /* the same of the doorbell */
+    bool refused;         /* the last query, by the database: no reason to ask shortens the wait */
+    uint64_t at;          /* UINT64_MAX: no time is waited for */
+    uint64_t question;    /* that is out; 0: none */
     enum poll_reason why; /* BACKOFF: of the poll that comes at its end */
 };
 
@@ -32,7 +34,8 @@ struct poll_requests {
     enum poll_state state;
     bool again; /* wanted while one was out that may have begun before */
     enum poll_reason again_why, why;
-    uint32_t refused_ms; /* as in poll_outbox */
+    uint32_t failed_ms; /* as in poll_outbox */
+    bool refused;
     uint64_t at, question;
     uint64_t serial;     /* of the manager's last wish */
     uint64_t next_at;    /* the next time in the table that is known; UINT64_MAX: none */
@@ -69,6 +72,7 @@ struct poll {
     bool store_up;
     struct poll_batch sweep, merged;
     uint64_t sweep_due;
+    uint32_t sweep_failed_ms; /* as in poll_outbox */
     uint32_t slices;
     size_t merging; /* accounts that wait for the next merged poll */
     size_t *heap;
@@ -81,8 +85,8 @@ struct poll {
 struct poll_effect *poll__emit(struct poll *p, enum poll_query query, struct poll_account *a,
                                enum poll_reason why);
 size_t poll__index(const struct poll *p, const struct poll_account *a);
-uint32_t poll__refused_ms(uint32_t last);         /* how long to wait after one more refusal */
-uint64_t poll__key(const struct poll_account *a); /* when its time comes */
+uint32_t poll__retry_ms(uint32_t last, uint32_t cap); /* how long to wait after one more failure */
+uint64_t poll__key(const struct poll_account *a);     /* when its time comes */
 
 /* poll_outbox.c */
 void poll__outbox_init(struct poll_outbox *o);
@@ -92,10 +96,11 @@ void poll__outbox_rang(struct poll *p, struct poll_account *a, enum poll_reason 
 void poll__outbox_tick(struct poll *p, struct poll_account *a);
 bool poll__outbox_answered(struct poll *p, struct poll_account *a, const struct poll_event *ev);
 void poll__control_lost(struct poll *p, struct poll_account *a);
+void poll__outbox_mended(struct poll *p, struct poll_account *a, bool store);
 bool poll__may_merge(const struct poll *p,
                      const struct poll_account *a); /* soon enough to come along */
 void poll__merge(struct poll *p, struct poll_account *a);
-void poll__merged(struct poll *p, struct poll_account *a, bool failed, bool rows);
+void poll__merged(struct poll *p, struct poll_account *a, bool gone, bool rows);
 
 /* poll_requests.c */
 void poll__requests_init(struct poll_requests *r);
@@ -103,6 +108,7 @@ void poll__requests_off(struct poll *p, struct poll_account *a);
 void poll__requests_want(struct poll *p, struct poll_account *a, uint64_t serial);
 void poll__requests_now(struct poll *p, struct poll_account *a, enum poll_reason why);
 void poll__requests_tick(struct poll *p, struct poll_account *a);
+void poll__requests_mended(struct poll *p, struct poll_account *a);
 void poll__requests_swept(struct poll_account *a, uint64_t next_at);
 bool poll__requests_answered(struct poll *p, struct poll_account *a, const struct poll_event *ev);
 
@@ -114,6 +120,7 @@ void poll__batches_tick(struct poll *p);
 bool poll__swept(struct poll *p, const struct poll_event *ev);
 bool poll__merged_answer(struct poll *p, const struct poll_event *ev);
 bool poll__covered(const struct poll *p, const struct poll_account *a);
+void poll__sweep_mended(struct poll *p);
 
 /* poll_table.c */
 void poll__move(struct poll *p, enum poll_state *state, enum poll_state to);

@@ -55,17 +55,20 @@ static void wait_until(struct poll *p, struct poll_account *a, enum poll_state t
     a->outbox.why = why;
 }
 
-static void retry(struct poll *p, struct poll_account *a)
-{
-    wait_until(p, a, POLL_BACKOFF, p->now + POLL_RETRY_MS, POLL_WHY_RETRY);
-}
-
-/* The database refused the query, so it will refuse the next one, whatever the reason to ask. */
-static void refused(struct poll *p, struct poll_account *a)
+/* If the database refused the query, it will refuse the next one, whatever the reason to ask. */
+static void failed(struct poll *p, struct poll_account *a, bool refused)
 {
     struct poll_outbox *o = &a->outbox;
-    o->refused_ms = poll__refused_ms(o->refused_ms);
-    wait_until(p, a, POLL_BACKOFF, p->now + o->refused_ms, POLL_WHY_RETRY);
+    o->refused = refused;
+    o->failed_ms = poll__retry_ms(o->failed_ms, refused ? POLL_REFUSED_MS : POLL_FAILED_MS);
+    wait_until(p, a, POLL_BACKOFF, p->now + o->failed_ms, POLL_WHY_RETRY);
+}
+
+static void unarmed(struct poll *p, struct poll_account *a)
+{
+    struct poll_outbox *o = &a->outbox;
+    o->unarmed_ms = poll__retry_ms(o->unarmed_ms, POLL_UNARMED_MS);
+    wait_until(p, a, POLL_BACKOFF, p->now + o->unarmed_ms, POLL_WHY_RETRY);
 }
 
 static void back_off(struct poll *p, struct poll_account *a)
@@ -156,11 +159,14 @@ bool poll__outbox_answered(struct poll *p, struct poll_account *a, const struct 
     bool arming = ev->type == POLL_EV_ARMED || ev->type == POLL_EV_NOT_ARMED ||
                   ev->type == POLL_EV_ARM_FAILED;
     PRE(arming == (o->state == POLL_ARM_WAIT));
-    if (ev->type == POLL_EV_OUTBOX_FAILED && ev->refused) {
-        refused(p, a);
+    if (ev->type == POLL_EV_OUTBOX_FAILED) {
+        failed(p, a, ev->refused);
         return true;
     }
-    o->refused_ms = arming ? o->refused_ms : 0;
+    if (!arming)
+        o->failed_ms = o->refused = 0;
+    else if (ev->type != POLL_EV_ARM_FAILED)
+        o->unarmed_ms = 0;
     switch ((int)ev->type) {
     case POLL_EV_ROWS:
         rows(p, a);
@@ -175,7 +181,7 @@ bool poll__outbox_answered(struct poll *p, struct poll_account *a, const struct 
         not_armed(p, a);
         return true;
     default:
-        retry(p, a);
+        unarmed(p, a);
         return true;
     }
 }
@@ -197,7 +203,7 @@ void poll__outbox_want(struct poll *p, struct poll_account *a, uint32_t limit)
 void poll__outbox_rang(struct poll *p, struct poll_account *a, enum poll_reason why)
 {
     struct poll_outbox *o = &a->outbox;
-    if (o->state == POLL_BACKOFF && o->refused_ms)
+    if (o->state == POLL_BACKOFF && o->refused)
         return; /* the poll that comes then sees what it rang for */
     if (o->state == POLL_ASLEEP || o->state == POLL_BACKOFF)
         fetch(p, a, POLL_FETCH_WAIT, why);
@@ -205,10 +211,17 @@ void poll__outbox_rang(struct poll *p, struct poll_account *a, enum poll_reason 
         o->rung = true;
 }
 
+void poll__outbox_mended(struct poll *p, struct poll_account *a, bool store)
+{
+    struct poll_outbox *o = &a->outbox;
+    if (o->state == POLL_BACKOFF && o->failed_ms && (store || !o->refused))
+        fetch(p, a, POLL_FETCH_WAIT, POLL_WHY_RETRY);
+}
+
 static void given_up(struct poll *p, struct poll_account *a)
 {
     if (a->outbox.state == POLL_ARM_WAIT)
-        retry(p, a);
+        unarmed(p, a);
     else
         fetch(p, a, a->outbox.state, POLL_WHY_NO_ANSWER);
 }
@@ -233,7 +246,7 @@ void poll__control_lost(struct poll *p, struct poll_account *a)
     struct poll_outbox *o = &a->outbox;
     o->armed = false;
     if (o->state == POLL_ASLEEP || o->state == POLL_ARM_WAIT)
-        retry(p, a);
+        unarmed(p, a);
     else if (o->state == POLL_RECHECK_WAIT)
         poll__move(p, &o->state, POLL_FETCH_WAIT);
 }
@@ -257,13 +270,13 @@ void poll__merge(struct poll *p, struct poll_account *a)
     p->merging++;
 }
 
-void poll__merged(struct poll *p, struct poll_account *a, bool failed, bool found)
+void poll__merged(struct poll *p, struct poll_account *a, bool gone, bool found)
 {
     struct poll_outbox *o = &a->outbox;
     if (o->state != POLL_MERGE_WAIT || o->merges)
         return;
-    if (failed)
-        retry(p, a);
+    if (gone) /* it polls for itself, and merges again when that works */
+        failed(p, a, false);
     else if (found || o->rung)
         fetch(p, a, POLL_FETCH_WAIT, found ? POLL_WHY_MERGED : POLL_WHY_RANG);
     else

@@ -32,7 +32,7 @@ static void ask(struct poll *p, struct poll_account *a, enum poll_reason why)
 void poll__requests_now(struct poll *p, struct poll_account *a, enum poll_reason why)
 {
     struct poll_requests *r = &a->requests;
-    if (r->state == POLL_REQUESTS_IDLE && r->refused_ms && p->now < r->at) {
+    if (r->state == POLL_REQUESTS_IDLE && r->refused && p->now < r->at) {
         return; /* the poll that comes then covers it */
     } else if (r->state == POLL_REQUESTS_IDLE) {
         ask(p, a, why);
@@ -68,23 +68,31 @@ void poll__requests_tick(struct poll *p, struct poll_account *a)
         r->at = p->now + POLL_REST_MS < r->next_at ? p->now + POLL_REST_MS : r->next_at;
 }
 
+void poll__requests_mended(struct poll *p, struct poll_account *a)
+{
+    if (a->requests.state == POLL_REQUESTS_IDLE && a->requests.failed_ms)
+        ask(p, a, POLL_WHY_RETRY);
+}
+
 /* What a sweep says about the next time counts until a request poll says it to the millisecond. */
 void poll__requests_swept(struct poll_account *a, uint64_t next_at)
 {
     struct poll_requests *r = &a->requests;
     r->next_at = next_at;
-    if (r->state == POLL_REQUESTS_IDLE && !r->refused_ms && next_at < r->at)
+    if (r->state == POLL_REQUESTS_IDLE && !r->refused && next_at < r->at)
         r->at = next_at;
 }
 
 static void answered(struct poll *p, struct poll_requests *r, const struct poll_event *ev)
 {
     bool failed = ev->type == POLL_EV_REQUESTS_FAILED;
-    r->refused_ms = failed && ev->refused ? poll__refused_ms(r->refused_ms) : 0;
+    r->refused = failed && ev->refused;
+    uint32_t cap = r->refused ? POLL_REFUSED_MS : POLL_FAILED_MS;
+    r->failed_ms = failed ? poll__retry_ms(r->failed_ms, cap) : 0;
     r->question = 0;
     r->fingerprint = failed ? -1 : ev->requests.fingerprint;
     r->why = failed ? POLL_WHY_RETRY : POLL_WHY_SLOW;
-    r->at = p->now + (r->refused_ms ? r->refused_ms : failed ? POLL_RETRY_MS : POLL_SLOW_MS);
+    r->at = p->now + (failed ? r->failed_ms : POLL_SLOW_MS);
     if (!failed && ev->requests.next_ms >= 0)
         r->next_at = p->now + (uint64_t)ev->requests.next_ms;
     if (r->next_at < r->at)
@@ -99,7 +107,7 @@ bool poll__requests_answered(struct poll *p, struct poll_account *a, const struc
     INVARIANT(r->state == POLL_REQUESTS_WAIT);
     poll__move(p, &r->state, POLL_REQUESTS_IDLE);
     answered(p, r, ev);
-    if (r->again && !r->refused_ms)
+    if (r->again && !r->refused)
         ask(p, a, r->again_why);
     if (ev->type == POLL_EV_REQUESTS &&
         ev->requests.has_rows) /* a row whose time has come causes no notification */

@@ -129,12 +129,22 @@ static void swept(struct poll *p, struct poll_account *a, bool failed,
     poll__heap_set(p, a);
 }
 
-static void sweep_over(struct poll *p)
+static void sweep_over(struct poll *p, bool failed)
 {
     uint64_t rest = interval(p) < POLL_PAUSE_MS ? interval(p) : POLL_PAUSE_MS;
     p->sweep.question = 0;
+    p->sweep_failed_ms = failed ? poll__retry_ms(p->sweep_failed_ms, POLL_REFUSED_MS) : 0;
     if (p->sweep_due <= p->now)
         p->sweep_due = p->now + rest;
+    if (p->sweep_due < p->now + p->sweep_failed_ms)
+        p->sweep_due = p->now + p->sweep_failed_ms;
+}
+
+void poll__sweep_mended(struct poll *p)
+{
+    if (p->sweep_failed_ms)
+        p->sweep_due = p->now;
+    p->sweep_failed_ms = 0;
 }
 
 /* ---- merged polls ---- */
@@ -194,7 +204,7 @@ bool poll__swept(struct poll *p, const struct poll_event *ev)
     if (!ev->question || ev->question != b->question)
         return false;
     each(p, b, ev->swept.failed, ev->swept.found, ev->swept.failed ? 0 : ev->swept.count, swept);
-    sweep_over(p);
+    sweep_over(p, ev->swept.failed);
     return true;
 }
 
@@ -234,7 +244,7 @@ void poll__batches_tick(struct poll *p)
 {
     if (lost_at(&p->sweep) <= p->now) {
         each(p, &p->sweep, true, NULL, 0, swept);
-        sweep_over(p);
+        sweep_over(p, true);
     }
     if (p->config.sweeps && !p->sweep.question && p->sweep_due <= p->now)
         sweep(p);

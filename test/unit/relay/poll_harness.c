@@ -41,6 +41,7 @@ static const struct word {
     {"control_lost", POLL_EV_CONTROL_LOST, POLL_QUERIES},
     {"up", POLL_EV_STORE_UP, POLL_QUERIES},
     {"down", POLL_EV_STORE_DOWN, POLL_QUERIES},
+    {"node_up", POLL_EV_NODE_UP, POLL_QUERIES},
     {"tick", POLL_EV_TICK, POLL_QUERIES},
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/check.h"
 #include "design_page.h"
 
 static const struct poll_config swept = {.doorbells = true, .sweeps = true};
@@ -124,6 +125,107 @@ static void refused_queries_back_off(void **state)
                 {202, "ask_failed refused=1", ""}, {203, "rang", ""}, {601, "tick", ""},
                 {602, "tick", "requests:retry"}, {602, "asked", ""},
                 {603, "rang", "requests:rang"});
+}
+
+/* ---- retries ---- */
+
+/* Each query that can fail, and how it fails. `ends`: what ends its trouble. */
+static const struct retry {
+    enum poll_query query;
+    enum poll_event_type fails, ends;
+    bool refused;
+    uint64_t cap;
+} retries[] = {
+    {POLL_QUERY_OUTBOX, POLL_EV_OUTBOX_FAILED, POLL_EV_NODE_UP, false, POLL_FAILED_MS},
+    {POLL_QUERY_OUTBOX, POLL_EV_OUTBOX_FAILED, POLL_EV_STORE_UP, false, POLL_FAILED_MS},
+    {POLL_QUERY_OUTBOX, POLL_EV_OUTBOX_FAILED, POLL_EV_STORE_UP, true, POLL_REFUSED_MS},
+    {POLL_QUERY_REQUESTS, POLL_EV_REQUESTS_FAILED, POLL_EV_STORE_UP, false, POLL_FAILED_MS},
+    {POLL_QUERY_REQUESTS, POLL_EV_REQUESTS_FAILED, POLL_EV_STORE_UP, true, POLL_REFUSED_MS},
+    {POLL_QUERY_ARM, POLL_EV_ARM_FAILED, POLL_EV_TICK, false, POLL_UNARMED_MS},
+    {POLL_QUERY_SWEEP, POLL_EV_SWEPT, POLL_EV_STORE_UP, false, POLL_REFUSED_MS},
+};
+
+/* Answers every query that is out, the one of `r` with a failure; returns how many of those. */
+static unsigned answer(struct poll *p, uint64_t now, const struct retry *r)
+{
+    static const enum poll_event_type good[POLL_QUERIES] = {
+        [POLL_QUERY_OUTBOX] = POLL_EV_NO_ROWS,
+        [POLL_QUERY_REQUESTS] = POLL_EV_REQUESTS,
+        [POLL_QUERY_ARM] = POLL_EV_ARMED,
+        [POLL_QUERY_SWEEP] = POLL_EV_SWEPT,
+    };
+    struct poll_effect fx;
+    unsigned count = 0;
+    while (poll_take(p, &fx)) {
+        bool fails = fx.query == r->query;
+        struct poll_event ev = {.type = fails ? r->fails : good[fx.query], .question = fx.question};
+        if (fails && fx.query == POLL_QUERY_SWEEP)
+            ev.swept.failed = true;
+        else if (fails)
+            ev.refused = r->refused;
+        else if (fx.query == POLL_QUERY_REQUESTS)
+            ev.requests.next_ms = -1;
+        if (fx.query != POLL_QUERY_DISARM)
+            poll_step(p, now, &ev);
+        count += fails;
+    }
+    return count;
+}
+
+/* Each retry comes later than the one before, up to a cap; the end of the trouble ends the wait. */
+static void backs_off(const struct retry *r)
+{
+    enum { ALL_MS = 200000 };
+    struct poll *p =
+        poll_new(&(struct poll_config){.accounts = 1, .doorbells = true, .sweeps = true}, 1);
+    poll_step(p, 1, &(struct poll_event){.type = POLL_EV_STORE_UP});
+    poll_step(p, 1, &(struct poll_event){.type = POLL_EV_LED});
+    poll_step(p, 1, &(struct poll_event){.type = POLL_EV_WANT_ROWS, .limit = 1});
+    poll_step(p, 1, &(struct poll_event){.type = POLL_EV_WANT_REQUESTS, .serial = 1});
+    uint64_t last = 0, wait = 0, now = 1;
+    for (; now < ALL_MS; now = poll_deadline(p)) {
+        poll_step(p, now, &(struct poll_event){.type = POLL_EV_TICK});
+        if (!answer(p, now, r))
+            continue;
+        if (last && wait)
+            assert_true(now - last >= wait);
+        assert_true(!last || now - last <= r->cap + POLL_SLOW_MS);
+        wait = last ? now - last : 0;
+        last = now;
+    }
+    assert_in_range(wait, r->cap, r->cap + POLL_SLOW_MS);
+    now = last + 1;
+    poll_step(p, now, &(struct poll_event){.type = r->ends});
+    if (r->query == POLL_QUERY_SWEEP)
+        poll_step(p, poll_deadline(p), &(struct poll_event){.type = POLL_EV_TICK});
+    assert_true(r->ends == POLL_EV_TICK || answer(p, now, r) == 1);
+    poll_free(p);
+}
+
+static void every_retry_backs_off(void **state)
+{
+    (void)state;
+    bool seen[POLL_QUERIES] = {
+        [POLL_QUERY_DISARM] = true, /* never repeated */
+        [POLL_QUERY_MERGED] = true, /* each of its accounts retries for itself */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(retries); i++) {
+        backs_off(&retries[i]);
+        seen[retries[i].query] = true;
+    }
+    for (size_t q = 0; q < POLL_QUERIES; q++)
+        if (!seen[q])
+            fail_msg("no row of `retries` is about query %s", poll_query_name((enum poll_query)q));
+}
+
+/* What the database refuses is not ended by a node that comes back, nor by a wakeup. */
+static void a_refusal_is_ended_by_the_database(void **state)
+{
+    (void)state;
+    POLL_SCRIPT(NULL, {0, "led", ""}, {0, "want", "arm:wanted"}, {0, "armed", "outbox:armed"},
+                {0, "failed refused=1", ""}, {1, "node_up", ""}, {2, "rang", ""},
+                {3, "up", "outbox:retry"}, {4, "failed", ""}, {5, "node_up", "outbox:retry"},
+                {6, "none", ""}, {7, "node_up", ""}, {8, "up", ""});
 }
 
 /* A tenure's end gives the doorbell back; one that was taken too late as well. */
@@ -465,6 +567,8 @@ int main(void)
         cmocka_unit_test(a_lost_session_polls),
         cmocka_unit_test(failures_are_tried_again),
         cmocka_unit_test(refused_queries_back_off),
+        cmocka_unit_test(every_retry_backs_off),
+        cmocka_unit_test(a_refusal_is_ended_by_the_database),
         cmocka_unit_test(the_doorbell_is_given_back),
         cmocka_unit_test(leaving_ends_the_outbox_polls),
         cmocka_unit_test(an_answer_that_never_comes),

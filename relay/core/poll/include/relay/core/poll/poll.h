@@ -29,18 +29,22 @@ struct buf;
 struct poll;
 
 enum {
+    POLL_SLOW_MS = 1000, /* polls that are due only because time has passed */
     POLL_STREAK = 2, /* polls in a row that found rows: the next one comes before the doorbell */
     POLL_BACKOFF_MIN_MS = 1, /* while the doorbell cannot be taken; doubles */
     POLL_BACKOFF_MAX_MS = 20,
-    POLL_RETRY_MS = 200,     /* after a query that failed */
-    POLL_REFUSED_MS = 10000, /* after queries that the database refuses: doubles up to this */
-    POLL_SLOW_MS = 1000,     /* polls that are due only because time has passed */
-    POLL_REST_MS = 10000,    /* a covered account re-checks its coverage this often */
-    POLL_LOST_MS = 60000,    /* an answer that never comes must not end the polling */
-    POLL_SWEEP_MS = 1000,    /* every account's turn comes this often */
-    POLL_PAUSE_MS = 200,     /* between sweeps that take longer than that */
-    POLL_SLICE = 1000,       /* accounts in one query */
-    POLL_AHEAD_MS = 10000,   /* a sweep names times that are nearer than this */
+    /* The wait after a failed query doubles with each further failure, from RETRY up to one of these
+     * caps. The end of the trouble, if it is known, ends the wait. */
+    POLL_RETRY_MS = 200,
+    POLL_FAILED_MS = 5000,          /* something is away: the database, or what the node is asked */
+    POLL_REFUSED_MS = 10000,        /* the database refuses the query */
+    POLL_UNARMED_MS = POLL_SLOW_MS, /* the doorbell cannot be taken: rows come without a sound */
+    POLL_REST_MS = 10000,           /* a covered account re-checks its coverage this often */
+    POLL_LOST_MS = 60000,           /* an answer that never comes must not end the polling */
+    POLL_SWEEP_MS = 1000,           /* every account's turn comes this often */
+    POLL_PAUSE_MS = 200,            /* between sweeps that take longer than that */
+    POLL_SLICE = 1000,              /* accounts in one query */
+    POLL_AHEAD_MS = 10000,          /* a sweep names times that are nearer than this */
     /* A swept account is covered for this long, or for COVER_TURNS times the interval between its
      * last two turns, if that is longer: when sweeps are slow because the server is, thousands of
      * extra polls would make them slower. */
@@ -118,6 +122,7 @@ enum poll_event_type {
     POLL_EV_CONTROL_LOST, /* the session that held the doorbells is gone */
     POLL_EV_STORE_UP,
     POLL_EV_STORE_DOWN,
+    POLL_EV_NODE_UP, /* what rows need of the node can be asked again */
     POLL_EV_TICK,
 };
 
