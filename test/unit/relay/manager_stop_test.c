@@ -81,7 +81,8 @@ static void a_poll_after_each_load(void **state)
     script_free(s);
 }
 
-/* It never left, and another one is behind it: the filler comes at once, and is sent in its place. */
+/* It never left, and another one is behind it: the filler comes at once, and is sent in its
+ * place. */
 static void unsent(void **state)
 {
     (void)state;

@@ -33,8 +33,8 @@ enum {
     POLL_STREAK = 2, /* polls in a row that found rows: the next one comes before the doorbell */
     POLL_BACKOFF_MIN_MS = 1, /* while the doorbell cannot be taken; doubles */
     POLL_BACKOFF_MAX_MS = 20,
-    /* The wait after a failed query doubles with each further failure, from RETRY up to one of these
-     * caps. The end of the trouble, if it is known, ends the wait. */
+    /* The wait after a failed query doubles with each further failure, from RETRY up to one of
+     * these caps. The end of the trouble, if it is known, ends the wait. */
     POLL_RETRY_MS = 200,
     POLL_FAILED_MS = 5000,          /* something is away: the database, or what the node is asked */
     POLL_REFUSED_MS = 10000,        /* the database refuses the query */
