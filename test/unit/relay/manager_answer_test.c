@@ -30,6 +30,8 @@ struct course {
     struct work queue[64];
     size_t head, tail;
     unsigned fills, races; /* fillers that end the transaction; fillers that race it */
+    bool unwritten;        /* nothing of it was written to a socket */
+    bool given_back;       /* so it ended as cancelled, without a filler, and its nonce is free */
 };
 
 __attribute__((format(printf, 2, 3))) static void wrong(const struct course *c, const char *fmt,
@@ -55,6 +57,11 @@ static void collect(struct course *c)
         c->s->taken[i] = true;
         switch ((int)fx->type) {
         case MANAGER_FX_STORE_FINISH:
+            c->given_back = c->unwritten && !strcmp(fx->ends.rows[0].outcome, "cancelled") &&
+                            !fx->ends.rows[0].has_block;
+            if (c->given_back)
+                break;
+            __attribute__((fallthrough));
         case MANAGER_FX_STORE_REQUEUE:
         case MANAGER_FX_STORE_REJECT:
             wrong(c, "it ends as %s and no block says so", fx->ends.rows[0].outcome);
@@ -398,25 +405,26 @@ static void go(struct course *c, enum cancelled cancelled, bool tips)
     if (cancelled == AFTER)
         cancel(c, id);
     settle(c);
-    while (s->finalized < FIRST_DEATH - 2 && !c->fills)
+    while (s->finalized < FIRST_DEATH - 2 && !c->fills && !c->given_back)
         next_block(c);
 }
 
 /* Nothing of it ends before its bytes are dead or in a block, unless nothing was written: then it
- * can be cancelled at once. What is refused as invalid is raced by a filler in any case. */
+ * can be cancelled at once, and its nonce is given back. What is refused as invalid is raced by a filler in any case. */
 static struct course one(struct said said, size_t state, enum cancelled cancelled, bool tips)
 {
     struct course c = {.said = said, .state = states[state].name};
     struct script *s = c.s = states[state].make();
     const struct answer *a = said.answer;
-    bool unwritten = states[state].first && a && a->means == REFUSAL_GATE;
+    c.unwritten = states[state].first && a && a->means == REFUSAL_GATE;
     go(&c, cancelled, tips);
-    if (c.fills != (unwritten && cancelled != NEVER))
-        wrong(&c,
-              c.fills ? "it is ended while its bytes may be in a pool" : "its nonce is not filled");
+    if (c.fills)
+        wrong(&c, "it is ended while its bytes may be in a pool");
+    if (c.given_back != (c.unwritten && cancelled != NEVER))
+        wrong(&c, "its nonce is not given back");
     if (must_race(a, cancelled, tips) && !c.races)
         wrong(&c, "no filler races it");
-    if (!c.fills)
+    if (!c.given_back)
         included(&c, hash_of(NONCE, 1), "ok");
     script_free(s);
     return c;

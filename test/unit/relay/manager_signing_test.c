@@ -216,8 +216,8 @@ static void c2_refused_for_new_bytes_and_fillers(void **state)
     assert_int_equal(costs(s, 200, NULL), 0);
     script_free(s);
 
-    s = leading(5);
-    outbox(s, 1);
+    s = leading_with(&(struct manager_config){.unanswered_max = 1}, 5);
+    outbox(s, 2); /* the second one keeps the nonce of the first from being given back */
     admitted(s);
     refuse_code(s, 5, ERR_NOT_LEADER);
     struct tx_stop stop = {.nonce = 5, .id = 1, .outcome = "cancelled", .reason = "as ordered"};
