@@ -410,7 +410,8 @@ static void go(struct course *c, enum cancelled cancelled, bool tips)
 }
 
 /* Nothing of it ends before its bytes are dead or in a block, unless nothing was written: then it
- * can be cancelled at once, and its nonce is given back. What is refused as invalid is raced by a filler in any case. */
+ * can be cancelled at once, and its nonce is given back. What is refused as invalid is raced by a
+ * filler in any case. */
 static struct course one(struct said said, size_t state, enum cancelled cancelled, bool tips)
 {
     struct course c = {.said = said, .state = states[state].name};
