@@ -58,6 +58,15 @@ static void end_probe(struct probe *p)
     node_close(p->node, node_closed, p);
 }
 
+static void check_ways(const struct probe *p)
+{
+    struct buf ways = {0};
+    node_other_ways(p->node, &ways);
+    check_line("ok", "methods",
+               ways.len ? buf_str(&ways) : "it answers each one that this check needed");
+    buf_done(&ways);
+}
+
 /* The oldest block that was asked for. */
 static void on_finalized(void *arg, const struct node_block *block)
 {
@@ -71,6 +80,7 @@ static void on_finalized(void *arg, const struct node_block *block)
              (unsigned long long)(node_info(p->node)->finalized_number - block->head.number),
              block->unread ? "gone" : "there", state ? "there" : "gone");
     check_line(block->unread || !state ? "warn" : "ok", "keeps", text);
+    check_ways(p);
     end_probe(p);
 }
 

@@ -147,6 +147,28 @@ const char *node_endpoint(const struct node *n)
     return n->endpoints[n->endpoint_at].rpc->config.url;
 }
 
+void node_other_ways(const struct node *n, struct buf *out)
+{
+    const struct {
+        bool used;
+        const char *text;
+    } ways[] = {
+        {n->no_block_hash, "System.BlockHash in place of chain_getBlockHash"},
+        {n->no_final_head, "notifications in place of chain_getFinalizedHead"},
+        {n->no_header, "chain_getBlock in place of chain_getHeader"},
+        {n->no_version, "state_call in place of state_getRuntimeVersion"},
+        {n->no_heads, "polls in place of chain_subscribeNewHeads"},
+        {n->no_finalized, "polls in place of chain_subscribeFinalizedHeads"},
+        {n->no_storage, "state_queryStorageAt in place of state_getStorage"},
+        {n->no_query_storage, "state_getStorage in place of state_queryStorageAt"},
+        {n->no_watch, "submissions without a watch"},
+    };
+    rpc_ways_text(n->endpoints[n->endpoint_at].rpc, out);
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+        if (ways[i].used)
+            buf_printf(out, "%s%s", out->len ? ", " : "", ways[i].text);
+}
+
 /* ---- up and down ---- */
 
 /* Calls on_down if READY was left, or if an endpoint failed for another reason than the last time,

@@ -138,6 +138,7 @@ static void on_open(void *arg)
     r->connection++;
     r->opened_ms = loop_now_ms(r->loop);
     r->proven = false;
+    memset(r->ways, 0, sizeof(r->ways));
     if (r->config.on_state)
         r->config.on_state(r->config.arg, RPC_OPEN, NULL);
 }

@@ -11,6 +11,8 @@
 #include "base/check.h"
 #include "rpc_internal.h"
 
+enum { WAY_MAX_MS = 60000 }; /* a call that is asked in another way lasts no longer */
+
 static void deadline_passed(void *arg);
 
 void rpc__calls_init(struct rpc *r)
@@ -44,6 +46,9 @@ static void call_leave(struct rpc *r, struct rpc_call *call)
     call->paced = false;
     if (call->sub)
         rpc__sub_unanswered_end(r, call->sub);
+    if (call->way)
+        rpc__way_drop(call->way);
+    call->way = NULL;
 }
 
 void rpc__call_failed(struct rpc *r, struct rpc_call *call, const struct err *why)
@@ -142,6 +147,23 @@ void rpc__call_send(struct rpc *r, struct rpc_call *call, const char *params)
     ws_client_send(r->ws, call->frame, call->before_write, call->before_arg, frame_ended, call);
 }
 
+/* The call is not written: its way has calls of its own, and each of them may wait for its turn. */
+static void asked_otherwise(struct rpc *r, struct rpc_call *call)
+{
+    call->written = true;
+    call->answers_before = r->answers;
+    call->deadline_ms = loop_now_ms(r->loop) + WAY_MAX_MS;
+    insert_by_deadline(r, call);
+}
+
+void rpc__call_end(struct rpc *r, struct rpc_call *call, const struct jv *result)
+{
+    PRE(!call->way && (result || call->err.code));
+    call_leave(r, call);
+    call->result = result;
+    call->cb(call);
+}
+
 static void call_clear(struct rpc *r, struct rpc_call *call, void (*cb)(struct rpc_call *call))
 {
     PRE(cb);
@@ -171,6 +193,10 @@ void rpc__call_begin(struct rpc *r, struct rpc_call *call, const char *method, c
     if (!before_write && size <= sizeof(call->again))
         memcpy(call->again, params, size);
     rpc__table_add(&r->calls, &call->bucket, call->id, call_hash);
+    if (!before_write && rpc__way_begin(r, call, params)) {
+        asked_otherwise(r, call);
+        return;
+    }
     bool waits = !list_empty(&r->paced[0]) || !list_empty(&r->paced[1]);
     if (!waits && pace_next(&r->pace, call->begun_ms) == call->begun_ms) {
         rpc__call_send(r, call, params);
@@ -312,6 +338,11 @@ void rpc__answer(struct rpc *r, const struct jv *message)
         take_error(call, error);
     if (rpc__pace_told(r, call))
         return;
+    if (call->refused == RPC_ERROR_METHOD && rpc__way_refused(r, call)) {
+        list_remove(&call->node);
+        asked_otherwise(r, call);
+        return;
+    }
     call_leave(r, call);
     if (call->err.code)
         call->result = NULL;

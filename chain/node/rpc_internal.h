@@ -24,6 +24,24 @@ struct rpc_early {
     char text[]; /* of the item; not terminated */
 };
 
+/* The questions that the newer JSON-RPC answers, too (rpc_ways.c). */
+enum rpc_way_kind {
+    WAY_HASH,
+    WAY_FINAL,
+    WAY_HEADER,
+    WAY_BLOCK,
+    WAY_STORAGE,
+    WAY_CALL,
+    WAY_METADATA,
+    WAY_COUNT
+};
+enum rpc_way_choice {
+    WAY_OLDER, /* as far as is known */
+    WAY_TRIED, /* the older method is refused, the newer one has not answered yet */
+    WAY_NEWER,
+    WAY_NONE, /* both are */
+};
+
 enum rpc_phase {
     RPC_PHASE_CLOSED,
     RPC_PHASE_CONNECT_WAIT,
@@ -66,6 +84,8 @@ struct rpc {
     unsigned paced_turn;
     struct loop_timer *pace_timer;
 
+    enum rpc_way_choice ways[WAY_COUNT]; /* of this connection */
+
     /* rpc_subs.c */
     struct rpc_table subs;  /* active ones, by subscription id */
     struct list unanswered; /* subscriptions without an answer yet, by call id */
@@ -97,12 +117,21 @@ void rpc__answer(struct rpc *r, const struct jv *message);
 void rpc__call_send(struct rpc *r, struct rpc_call *call, const char *params);
 void rpc__call_failed(struct rpc *r, struct rpc_call *call, const struct err *why);
 
+/* The end of a call that was asked in another way: a result, or its err. */
+void rpc__call_end(struct rpc *r, struct rpc_call *call, const struct jv *result);
+
 /* ---- rpc_paced.c: calls that wait for their turn ---- */
 /* first: before all others of its kind. The call must be in no list of calls in flight. */
 void rpc__call_wait(struct rpc *r, struct rpc_call *call, bool first);
 void rpc__pace_due(void *arg); /* timer: struct rpc */
 /* Tell the pace of this answer. True: it was "too many", and the call is repeated. */
 bool rpc__pace_told(struct rpc *r, struct rpc_call *call);
+
+/* ---- rpc_ways.c ---- */
+/* True: the newer JSON-RPC is asked, and the call ends with its answer. */
+bool rpc__way_begin(struct rpc *r, struct rpc_call *call, const char *params);
+bool rpc__way_refused(struct rpc *r, struct rpc_call *call); /* the older one refused the call */
+void rpc__way_drop(struct rpc_way *way);                     /* its call has ended */
 
 /* ---- rpc_subs.c ---- */
 void rpc__subs_init(struct rpc *r);

@@ -22,6 +22,7 @@ struct app_options {
     uint64_t finality_lag;
     bool chopsticks_shapes;
     bool deny_unsafe;
+    bool newer_rpc; /* also archive_v1 and its like */
     uint32_t connections_max, subscriptions_max;
     size_t request_bytes_max;
     uint32_t subscription_buffer; /* items of one subscription that a slow reader may leave unread;

@@ -45,6 +45,7 @@ static const struct option_spec SPECS[] = {
     {"finality-lag", KIND_U64, AT(finality_lag), UINT32_MAX},
     {"chopsticks-shapes", KIND_FLAG, AT(chopsticks_shapes), 0},
     {"deny-unsafe", KIND_FLAG, AT(deny_unsafe), 0},
+    {"newer-rpc", KIND_FLAG, AT(newer_rpc), 0},
     {"ban-seconds", KIND_SECONDS, AT(core.pool.ban_ms), UINT32_MAX},
     {"pool-type", KIND_POOL_TYPE, AT(core.pool.type), 0},
     {"finality-timeout-blocks", KIND_U64, AT(core.pool.finality_timeout_blocks), UINT32_MAX},
@@ -84,6 +85,7 @@ static const char USAGE[] =
     "  --finality-lag N          blocks between best and finalized (2; with --instant 0)\n"
     "  --chopsticks-shapes       statuses and 1010 errors in chopsticks' form\n"
     "  --deny-unsafe             refuse author_removeExtrinsic, system_dryRun\n"
+    "  --newer-rpc               also the methods of the newer JSON-RPC (archive_v1_..)\n"
     "  --ban-seconds N           (1800)\n"
     "  --pool-type TYPE          single-state (default) or fork-aware\n"
     "  --finality-timeout-blocks N  fork-aware: an included transaction is given up when its block "

@@ -217,6 +217,24 @@ static const struct {
     {"TransactionPaymentApi_query_info", api_query_info},
 };
 
+static bool api_of(const char *name)
+{
+    for (size_t i = 0; name && i < ARRAY_LEN(APIS); i++)
+        if (strcmp(APIS[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+bool runtime_api_call(struct app *a, const struct block *b, const char *name,
+                      const struct buf *args, struct buf *out)
+{
+    struct scale_in in = scale_in_of(args->data, args->len);
+    for (size_t i = 0; i < ARRAY_LEN(APIS); i++)
+        if (strcmp(APIS[i].name, name) == 0)
+            return APIS[i].fn(a, b, &in, out);
+    return false;
+}
+
 static void state_call(struct call *c)
 {
     const char *name = json_string_value(call_param(c, 0));
@@ -226,13 +244,7 @@ static void state_call(struct call *c)
         buf_done(&args);
         return;
     }
-    struct scale_in in = scale_in_of(args.data, args.len);
-    bool found = false, good = false;
-    for (size_t i = 0; name && i < ARRAY_LEN(APIS) && !found; i++)
-        if (strcmp(APIS[i].name, name) == 0) {
-            found = true;
-            good = APIS[i].fn(c->app, b, &in, &result);
-        }
+    bool found = api_of(name), good = found && runtime_api_call(c->app, b, name, &args, &result);
     if (good) {
         put_json_hex(call_begin(c), result.data, result.len);
         call_end(c);

@@ -16,11 +16,21 @@ static int compare_methods(const void *a, const void *b)
 
 static const struct method *const TABLES[] = {METHODS_AUTHOR, METHODS_CHAIN, METHODS_STATE,
                                               METHODS_SYSTEM, METHODS_DEV};
+static const struct method *const NEWER[] = {METHODS_ARCHIVE};
 
-static method_fn find_method(const char *name)
+/* The i-th table of this chain; NULL behind the last one. */
+static const struct method *table(const struct app *a, size_t i)
 {
-    for (size_t t = 0; t < ARRAY_LEN(TABLES); t++)
-        for (const struct method *m = TABLES[t]; m->name; m++)
+    if (i < ARRAY_LEN(TABLES))
+        return TABLES[i];
+    i -= ARRAY_LEN(TABLES);
+    return a->options.newer_rpc && i < ARRAY_LEN(NEWER) ? NEWER[i] : NULL;
+}
+
+static method_fn find_method(const struct app *a, const char *name)
+{
+    for (size_t t = 0; table(a, t); t++)
+        for (const struct method *m = table(a, t); m->name; m++)
             if (strcmp(m->name, name) == 0)
                 return m->fn;
     return NULL;
@@ -30,8 +40,8 @@ void rpc_list_methods(struct call *c)
 {
     const char *names[160];
     size_t count = 0;
-    for (size_t t = 0; t < ARRAY_LEN(TABLES); t++)
-        for (const struct method *m = TABLES[t]; m->name && count < ARRAY_LEN(names); m++)
+    for (size_t t = 0; table(c->app, t); t++)
+        for (const struct method *m = table(c->app, t); m->name && count < ARRAY_LEN(names); m++)
             names[count++] = m->name;
     qsort(names, count, sizeof names[0], compare_methods);
     struct buf *b = call_begin(c);
@@ -72,7 +82,7 @@ static struct script_rule *scripted(struct call *c)
 
 static void run(struct call *c)
 {
-    method_fn fn = find_method(c->method);
+    method_fn fn = find_method(c->app, c->method);
     if (fn)
         fn(c);
     else

@@ -54,7 +54,7 @@ struct method {
     method_fn fn;
 };
 extern const struct method METHODS_AUTHOR[], METHODS_CHAIN[], METHODS_STATE[], METHODS_SYSTEM[],
-    METHODS_DEV[];
+    METHODS_DEV[], METHODS_ARCHIVE[];
 
 /* What becomes of an answer. */
 enum fate { FATE_SEND, FATE_CUT, FATE_DELAY, FATE_SILENT };

@@ -11,9 +11,13 @@
 #include "server.h"
 
 static const char *const NOTIFICATION[] = {
-    [SUB_EXTRINSIC] = "author_extrinsicUpdate", [SUB_NEW_HEADS] = "chain_newHead",
-    [SUB_ALL_HEADS] = "chain_allHead",          [SUB_FINALIZED_HEADS] = "chain_finalizedHead",
-    [SUB_RUNTIME] = "state_runtimeVersion",     [SUB_STORAGE] = "state_storage",
+    [SUB_EXTRINSIC] = "author_extrinsicUpdate",
+    [SUB_NEW_HEADS] = "chain_newHead",
+    [SUB_ALL_HEADS] = "chain_allHead",
+    [SUB_FINALIZED_HEADS] = "chain_finalizedHead",
+    [SUB_RUNTIME] = "state_runtimeVersion",
+    [SUB_STORAGE] = "state_storage",
+    [SUB_ARCHIVE_STORAGE] = "archive_v1_storageEvent",
 };
 
 static void make_id(struct app *a, char id[17])
@@ -360,7 +364,7 @@ void subs_on_runtime(void *arg)
     }
 }
 
-static void answer_id(struct call *c, struct sub *s)
+void sub_answer(struct call *c, struct sub *s)
 {
     put_json_str(call_begin(c), s->id);
     call_end(c);
@@ -372,7 +376,7 @@ void subs_start_heads(struct call *c, enum sub_kind kind)
     struct sub *s = sub_new(c, kind);
     if (!s)
         return;
-    answer_id(c, s);
+    sub_answer(c, s);
     struct buf b = {0};
     put_header_json(&b, kind == SUB_FINALIZED_HEADS ? c->app->core.chain.finalized
                                                     : c->app->core.chain.best);
@@ -385,7 +389,7 @@ void subs_start_runtime(struct call *c)
     struct sub *s = sub_new(c, SUB_RUNTIME);
     if (!s)
         return;
-    answer_id(c, s);
+    sub_answer(c, s);
     notify_runtime(s);
 }
 
@@ -400,7 +404,7 @@ void subs_start_storage(struct call *c)
     if (!s)
         return;
     s->keys = json_deep_copy(keys);
-    answer_id(c, s);
+    sub_answer(c, s);
     notify_storage(s, c->app->core.chain.best, true);
 }
 

@@ -11,7 +11,8 @@ enum sub_kind {
     SUB_ALL_HEADS,
     SUB_FINALIZED_HEADS,
     SUB_RUNTIME,
-    SUB_STORAGE
+    SUB_STORAGE,
+    SUB_ARCHIVE_STORAGE
 };
 
 struct sub {
@@ -39,6 +40,7 @@ void sub_release(struct sub *s); /* the response went out: so do the held items;
 struct sub *sub_find(const struct app *a, const struct conn *conn, const char *id,
                      enum sub_kind kind);
 
+void sub_answer(struct call *c, struct sub *s);                 /* with its id */
 void sub_notify(struct sub *s, const void *result, size_t len); /* result as JSON text */
 
 /* Core callbacks. */
@@ -55,6 +57,10 @@ void subs_stop(struct call *c, enum sub_kind kind); /* params [id] */
 void subs_late_done(struct app *a);
 
 void put_header_json(struct buf *b, const struct block *block);
+/* methods_state.c: false: there is no such function, or its arguments do not decode. */
+bool runtime_api_call(struct app *a, const struct block *b, const char *name,
+                      const struct buf *args, struct buf *out);
+
 void put_version_json(struct buf *b, const struct app *a, struct chain_version v);
 
 /* storage.c: the value of a storage key at a block; false: none. */

@@ -100,11 +100,22 @@ class EndpointsTest(CaseTest):
                    'chain_subscribeFinalizedHeads', 'state_subscribeRuntimeVersion', 'author_unwatchExtrinsic', 'state_call',
                    'state_getRuntimeVersion', 'state_getMetadata')
 
+    IN_THE_NEWER_RPC = ('chain_getBlock', 'chain_getHeader', 'chain_getBlockHash', 'chain_getFinalizedHead', 'state_getStorage',
+                        'state_call')
+
     def test_r4_each_method_closed_alone(self):
         """Without the method there is another way: at a start, and at the failover from the relay before."""
-        world = self.world('--block-ms', '100', start=False)
-        before = None
-        for number, method in enumerate(self.ANOTHER_WAY):
+        self.each_closed(self.ANOTHER_WAY)
+
+    def test_r4_each_method_closed_alone_at_a_node_with_the_newer_rpc(self):
+        """chain_getBlock has its other way there; every outcome is known."""
+        for method, log in self.each_closed(self.IN_THE_NEWER_RPC, '--newer-rpc').items():
+            self.assertRegex(log, f'node.newer_methods.*instead_of={method}')
+
+    def each_closed(self, methods, *options):
+        world = self.world('--block-ms', '100', *options, start=False)
+        before, logs = None, {}
+        for number, method in enumerate(methods):
             with self.subTest(method):
                 liar = self.liar(world, closed(method))
                 relay = world.relay(f'number-{number}', endpoints=[liar.url])
@@ -113,8 +124,9 @@ class EndpointsTest(CaseTest):
                     before.kill()
                 world.wait_leader(relay)
                 self.sent(world, f'without {method}')
-                before = relay
+                before, logs[method] = relay, relay.text()
         self.assert_once(world)
+        return logs
 
     def test_r4_each_method_closed_alone_while_it_leads(self):
         world = self.world('--block-ms', '100', start=False)
@@ -153,7 +165,7 @@ class EndpointsTest(CaseTest):
         self.assert_once(world)
 
     def test_r4_no_bodies_of_blocks(self):
-        """chain_getBlock has no other way: by the account's nonce it took effect, and nobody can tell how."""
+        """At a node without archive_v1: by the account's nonce it took effect, and nobody can tell how."""
         world = self.world('--block-ms', '100', start=False)
         relay = world.relay('one', endpoints=[self.liar(world, closed('chain_getBlock')).url])
         world.wait_leader(relay)
@@ -274,14 +286,18 @@ class EndpointsTest(CaseTest):
         self.assertGreater(liar.asked['chain_getBlock'], 0)
 
     def test_check_measures_each_endpoint(self):
-        world = self.world('--block-ms', '100')
+        world = self.world('--block-ms', '100', '--newer-rpc')
         proc.wait_for('blocks', lambda: world.best() > 10)
         poor = self.liar(world, closed('author_pendingExtrinsics'))
         lost = self.liar(world, Pruned(world.chain, 8))
         wrong = self.liar(world, of_another_chain)
-        relay = world.relay('checked', endpoints=[world.chain.ws, poor.url, lost.url, wrong.url], start=False)
+        hashless = self.liar(world, closed('chain_getBlockHash', 'archive_v1_hashByHeight'))
+        bodiless = self.liar(world, closed('chain_getBlock'))
+        endpoints = [world.chain.ws, poor.url, lost.url, wrong.url, hashless.url, bodiless.url]
+        relay = world.relay('checked', endpoints=endpoints, start=False)
         done = cli('check', '--config', relay.config)
-        for text in (f'endpoint +{world.chain.ws}', 'it lists its pool', f'author_pendingExtrinsics.*not this method',
+        for text in (f'endpoint +{world.chain.ws}', 'it lists its pool', 'it answers each one that this check needed',
+                     'System.BlockHash in place of chain_getBlockHash', 'archive_v1_body in place of chain_getBlock', f'author_pendingExtrinsics.*not this method',
                      'its body is there, its state is there', 'its body is gone, its state is gone', 'another chain',
                      'not every endpoint is usable'):
             self.assertRegex(done.stdout, text)

@@ -59,7 +59,8 @@ static void serve(struct rig *rig, struct ws_peer *p, const char *method, const 
                   const json_t *params)
 {
     char *text = json_dumps(params, JSON_COMPACT);
-    if (!strcmp(method, "echo")) {
+    if (rig->hook && rig->hook(rig, p, method, id, text)) {
+    } else if (!strcmp(method, "echo")) {
         answer(p, id, text);
     } else if (!strcmp(method, "hold")) {
         rig->held = json_copy((json_t *)id);

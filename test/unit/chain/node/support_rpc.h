@@ -21,6 +21,10 @@ struct rig {
     json_t *held;  /* "hold": answered after the next call */
     unsigned seen; /* requests */
     char unsubscribed[64];
+    /* Before the script below. True: it has answered. */
+    bool (*hook)(struct rig *rig, struct ws_peer *p, const char *method, const json_t *id,
+                 const char *params);
+    void *hook_arg;
 };
 
 void rpc_rig_open(struct rig *rig);  /* loop, server, url; no client yet */

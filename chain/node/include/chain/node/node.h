@@ -141,6 +141,8 @@ void node_open(struct node *n); /* PRE: not opened before */
 void node_close(struct node *n, void (*cb)(void *arg), void *arg);
 const struct node_info *node_info(const struct node *n); /* NULL unless READY */
 const char *node_endpoint(const struct node *n); /* url of the endpoint in use, or being tried */
+/* Append what the endpoint in use refused so far, and what is asked in its place. */
+void node_other_ways(const struct node *n, struct buf *out);
 
 /* Report finalized blocks from this height on, also those that are finalized already. A second call
  * starts over from its height. Reconnecting does not interrupt the sequence. No block is reported

@@ -1,5 +1,5 @@
 /* JSON-RPC 2.0 over one WebSocket (net/ws_client.h) to one endpoint: ids, deadlines, subscriptions,
- * reconnecting. It contains none of Substrate's methods.
+ * reconnecting. Of Substrate's methods it knows those that the newer JSON-RPC replaces (rpc_ways.c).
  *
  *   CLOSED -> CONNECT_WAIT -> OPEN -> (lost) BACKOFF_WAIT -> CONNECT_WAIT
  *
@@ -26,6 +26,7 @@
 #include "loop/loop.h"
 
 struct rpc;
+struct rpc_way;
 
 enum rpc_state { RPC_CLOSED, RPC_CONNECTING, RPC_OPEN, RPC_BACKOFF };
 
@@ -95,6 +96,7 @@ struct rpc_call {
     uint64_t begun_ms, sent_ms;
     char again[256]; /* the parameters, if they fit: the call is repeated when it was too many */
     char *params;    /* the parameters of a call that waits for its turn and does not fit */
+    struct rpc_way *way; /* it is asked in another way */
 };
 
 /* Start a call; cb fires exactly once, from the loop. The caller zeroes the call before its first
@@ -130,5 +132,8 @@ void rpc_subscribe_start(struct rpc *r, struct rpc_sub *sub, const char *method,
  * `method` is given and the connection is open, the node is asked to end it. If the id is not known
  * yet, that happens when the answer comes, even after the call's time-out. */
 void rpc_unsubscribe(struct rpc *r, struct rpc_sub *sub, const char *method);
+
+/* Append which methods of the newer JSON-RPC were used on this connection, in place of which. */
+void rpc_ways_text(const struct rpc *r, struct buf *out);
 
 #endif
