@@ -39,8 +39,6 @@ bool node_refuse_chain(struct node *n, const uint8_t genesis[32], const struct e
     if (n->phase != NODE_READY || memcmp(n->genesis, genesis, 32) != 0)
         return true; /* it has been left */
     n->endpoints[n->endpoint_at].other_chain = true;
-    if (all_are_of_another_chain(n))
-        return false;
     n->refused = xrealloc(n->refused, (n->refused_count + 1) * sizeof(*n->refused));
     memcpy(n->refused[n->refused_count++], genesis, 32);
     n->genesis_known = false;

@@ -263,7 +263,8 @@ bool health_ready(const struct service_status *s, struct buf *ret_reasons)
     if (!s->standalone && !s->database_up)
         buf_printf(ret_reasons, "the database is not reachable\n");
     if (!s->chain_up)
-        buf_printf(ret_reasons, "no endpoint of the chain is usable\n");
+        buf_printf(ret_reasons, "no endpoint of the chain is usable%s%s\n",
+                   s->chain_error[0] ? ": " : "", s->chain_error);
     return ret_reasons->len == before;
 }
 

@@ -73,7 +73,9 @@ static bool pass_over(struct service *s, const struct err *why)
     if (!node_refuse_chain(s->node, s->genesis, why))
         return false;
     if (!s->other_chain)
-        log_error("chain.other", "text=\"%s; the next endpoint is tried\"", why->text);
+        log_error("chain.other", "text=\"%s; %s\"", why->text,
+                  s->config.endpoint_count > 1 ? "the next endpoint is tried"
+                                               : "it is tried again");
     s->other_chain = true;
     for (size_t i = 0; i < s->account_count; i++)
         s->accounts[i].store_account = 0;
@@ -115,6 +117,8 @@ void service_register(struct service *s)
         return;
     memcpy(s->genesis, info->genesis, sizeof(s->genesis));
     s->other_chain = false;
+    for (size_t i = 0; i < s->account_count; i++)
+        s->aliases[i] = s->accounts[i].alias;
     for (size_t i = 0; i < s->account_count; i++) {
         struct account *a = &s->accounts[i];
         struct registering *r = xcalloc(1, sizeof(*r));
@@ -134,6 +138,8 @@ void service_register(struct service *s)
         r->req.watch_only = !a->key;
         r->req.era_longest = manager_era_longest(s->config.manager.era_period);
         r->req.era_immortal = !s->config.manager.era_period;
+        r->req.beside = s->aliases;
+        r->req.beside_count = s->account_count;
         s->registering++;
         s->ops++;
         store_enroll_start(s->store, &r->req, registered);
@@ -186,6 +192,7 @@ static void service_free(struct service *s)
         r->ops->free(r);
     }
     free(s->accounts);
+    free(s->aliases);
     free(s->control_address);
     free(s->name);
     free(s->holder);
@@ -203,6 +210,7 @@ struct service *service_new(struct loop *l, const struct service_config *config,
     s->holder = config->holder ? xstrdup(config->holder) : identity(l, s->name);
     s->standalone = config->control_dsn == NULL;
     s->accounts = xcalloc(config->account_count, sizeof(*s->accounts));
+    s->aliases = xcalloc(config->account_count, sizeof(*s->aliases));
     for (size_t i = 0; i < config->account_count; i++)
         account_init(&s->accounts[i], s, (int)i, &config->accounts[i]);
     s->account_count = config->account_count;

@@ -85,6 +85,8 @@ static void on_down(void *arg, const struct err *err)
         log_error("chain.none",
                   "text=\"every endpoint is of another chain; correct chain.endpoints "
                   "or chain.genesis; the relay keeps trying\"");
+    if (err->code == ERR_GENESIS && s->config.on_registered)
+        service_fail(s, err); /* a command that ends */
     to_leaders(s, &(struct manager_event){.type = MANAGER_EV_CHAIN_DOWN});
 }
 

@@ -45,6 +45,7 @@ struct service {
         others_best; /* what another relay's node had when that was noticed first; 0: nothing */
     uint8_t genesis
         [32]; /* of the chain that the accounts are registered for: the node may be away since */
+    const char **aliases; /* of the accounts, for their registration */
     bool other_chain; /* the accounts are registered for another one */
     bool registered;  /* all accounts: they take part in the election */
     bool following;

@@ -75,6 +75,7 @@ void service_status(const struct service *s, struct service_status *ret)
                                    .phase = s->phase,
                                    .standalone = s->standalone,
                                    .chain_up = s->node_ready,
+                                   .chain_error = s->node_error,
                                    .database_up = s->store_up,
                                    .endpoint = "",
                                    .spec_name = "",

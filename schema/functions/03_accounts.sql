@@ -135,9 +135,11 @@ $$;
 -- p_era, p_immortal: the longest era that the caller may sign with, and whether it may sign without
 -- one. The highest of all relays counts: after lost commits it says for how many blocks what they
 -- sent can be included.
+-- p_beside: the aliases of the caller's other accounts. All of them are on one chain, so a new one is
+-- refused where another one is registered for another chain: the endpoint is the wrong one.
 CREATE OR REPLACE FUNCTION txrelay.relay_register(p_alias text, p_account_id bytea, p_scheme text, p_genesis bytea,
     p_address text, p_lock_key bigint, p_watch_only boolean DEFAULT false, p_era int DEFAULT 4096,
-    p_immortal boolean DEFAULT true) RETURNS int
+    p_immortal boolean DEFAULT true, p_beside text[] DEFAULT '{}') RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     a record;
@@ -152,7 +154,8 @@ BEGIN
         WHEN p_address IS NULL OR length(p_address) NOT BETWEEN 1 AND 128 THEN 'p_address'
         WHEN p_lock_key IS NULL THEN 'p_lock_key'
         WHEN p_era IS NULL OR p_era NOT BETWEEN 4 AND 4096 THEN 'p_era'
-        WHEN p_immortal IS NULL THEN 'p_immortal' END;
+        WHEN p_immortal IS NULL THEN 'p_immortal'
+        WHEN p_beside IS NULL THEN 'p_beside' END;
     IF v_bad IS NOT NULL THEN
         PERFORM bad_argument('relay_register', v_bad, CASE v_bad
             WHEN 'p_alias' THEN format('is "%s"; 1 to 64 letters, digits, ".", "_", "-", not beginning with 0x', p_alias)
@@ -166,6 +169,13 @@ BEGIN
     PERFORM repair_ids();
     SELECT t.*, l.lock_key INTO a FROM accounts t JOIN leadership l ON l.subject = t.account WHERE t.alias = p_alias;
     IF NOT FOUND THEN
+        SELECT t.* INTO a FROM accounts t WHERE t.alias = ANY (p_beside) AND t.genesis <> p_genesis ORDER BY t.account LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION USING ERRCODE = 'TR015',
+                MESSAGE = format('account %s is new, and %s of the same relay is registered for the chain with genesis 0x%s, '
+                    'not for the one with 0x%s', p_alias, a.alias, encode(a.genesis, 'hex'), encode(p_genesis, 'hex')),
+                HINT = 'Correct chain.endpoints or chain.genesis in the configuration; a relay has the accounts of one chain.';
+        END IF;
         BEGIN
             -- With the timeline: the first claim may be among the commits that a failover loses.
             INSERT INTO leadership (kind, lock_key, timeline) VALUES ('account', p_lock_key, (timelines())[1])

@@ -171,12 +171,26 @@ static int check_same(const struct mem_account *a, const struct store_enroll *r,
     return 0;
 }
 
+static int check_beside(const struct mem_db *db, const struct store_enroll *r, struct err *err)
+{
+    for (size_t i = 0; i < db->t.account_count; i++) {
+        const struct mem_account *a = db->t.accounts[i];
+        for (size_t j = 0; j < r->beside_count; j++)
+            if (!strcmp(a->alias, r->beside[j]) && !mem__same_bytes(a->genesis, r->genesis))
+                return mem__fail(err, "TR015",
+                                 "account %s is new, and %s of the same relay is registered for "
+                                 "another chain",
+                                 r->alias, a->alias);
+    }
+    return 0;
+}
+
 void mem__enroll(struct mem_session *s, struct store_enroll *r)
 {
     if (check_enroll(r, &r->req.err))
         return;
     struct mem_account *a = registered(s->db, r);
-    if (a && check_same(a, r, &r->req.err))
+    if (a ? check_same(a, r, &r->req.err) : check_beside(s->db, r, &r->req.err))
         return;
     if (!a) {
         a = mem__account_new(&s->db->t);

@@ -190,6 +190,10 @@ void store_pg__enroll(struct store *base, struct store_enroll *r)
     pg_put_bool(&a, r->watch_only);
     pg_put_int4(&a, (int32_t)r->era_longest);
     pg_put_bool(&a, r->era_immortal);
+    pg_array_begin(&a, PG_ELEM_TEXT, r->beside_count);
+    for (size_t i = 0; i < r->beside_count; i++)
+        pg_elem_text(&a, r->beside[i]);
+    pg_array_end(&a);
     store_pg__send(s, &s->work, SQL_REGISTER_ACCOUNT, &a, &r->req, decode_enroll);
 }
 

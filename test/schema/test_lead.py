@@ -945,6 +945,18 @@ class Register(Case):
         self.refused('TR015', self.relay.rows, sql, *good[:3], b'\2' * 32, *good[4:], text=('01' * 32, '02' * 32))
         self.assertEqual((self.count('accounts'), self.count('leadership')), (1, 1))
 
+    def test_a_new_one_beside_one_of_another_chain(self):
+        """The accounts of a relay are of one chain: the endpoint that it asked is of another one."""
+        sql = 'SELECT txrelay.relay_register(%s, %s, %s, %s, %s, %s, false, 64, false, %s)'
+        new = ['bob', h32('bob'), 'sr25519', b'\2' * 32, '5bob', 43]
+        self.refused('TR015', self.relay.rows, sql, *new, ['bob', 'alice'], text=('bob', 'alice', '01' * 32, '02' * 32))
+        self.assertEqual(self.count('accounts'), 1)
+        new[3] = b'\1' * 32
+        self.assertEqual(self.relay.value(sql, *new, ['bob', 'alice', 'nobody']), self.alice + 1)
+        carol = ['carol', h32('carol'), 'sr25519', b'\2' * 32, '5carol', 44]
+        self.assertEqual(self.relay.value(sql, *carol, ['carol']), self.alice + 2)
+        self.refused('TR011', self.relay.rows, sql, *carol, None, text=('p_beside',))
+
     def test_an_account_of_20_bytes(self):
         self.assertEqual(self.register(self.relay, 'eth', 44, account_id=b'\5' * 20), self.alice + 1)
 

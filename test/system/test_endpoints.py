@@ -70,6 +70,50 @@ class EndpointsTest(CaseTest):
         self.assert_once(world)
         self.assertTrue(relay.alive())
 
+    def test_r5_a_single_endpoint_is_of_another_chain(self):
+        """Nothing but the accounts that are registered names the chain. The relay says so, and goes on when it is mended."""
+        world = self.world('--block-ms', '100', start=False)
+        first = world.relay('one')
+        world.wait_leader(first)
+        first.kill()
+        wrong = self.liar(world, of_another_chain)
+        relay = world.relay('two', endpoints=[wrong.url])
+        relay.wait_log('chain.other.*account alice is registered for the chain with genesis')
+        relay.wait_log('chain.none.*every endpoint is of another chain')
+        done = cli('health', '--to', relay.address, check=False)
+        self.assertRegex(done.stdout, 'no endpoint of the chain is usable: (another chain|account alice is registered)')
+        self.assertEqual(done.returncode, 1)
+        done = cli('register', '--config', relay.config, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('another chain', done.stderr)
+        wrong.reply = None
+        world.wait_leader(relay)
+        world.enqueue('it is mended')
+        self.assert_once(world)
+        wrong.reply = of_another_chain
+        wrong.cut()
+        world.enqueue('while it is of another chain again')
+        proc.wait_for('the reason', lambda: 'another chain' in (world.blocked() or {}).get('reason', ''))
+        wrong.reply = None
+        self.assert_once(world)
+        self.assertTrue(relay.alive())
+
+    def test_r5_a_new_account_beside_a_registered_one(self):
+        """It is not registered for the other chain."""
+        world = self.world('--block-ms', '100', start=False)
+        first = world.relay('one')
+        world.wait_leader(first)
+        first.kill()
+        wrong = self.liar(world, of_another_chain)
+        world.accounts = (BOB, ALICE)
+        relay = world.relay('two', endpoints=[wrong.url])
+        relay.wait_log('chain.none')
+        self.assertEqual(world.pg.query('SELECT alias FROM txrelay.accounts'), [('alice',)])
+        wrong.reply = None
+        world.wait_leader(relay)
+        self.assertEqual(world.pg.value('SELECT count(DISTINCT genesis) FROM txrelay.accounts'), 1)
+        self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.accounts'), 2)
+
     # ---- R6: limits ----
 
     def limited(self, per_second, burst, count):

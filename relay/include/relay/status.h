@@ -88,6 +88,7 @@ struct service_status {
     bool listens; /* false: standalone, which has no listener */
     struct listen_status listen;
     bool chain_up;
+    const char *chain_error; /* why not; "" if nothing is known */
     const char *endpoint;  /* of the node that is used, or tried */
     const char *spec_name; /* from here on: 0 and "" while the chain is down */
     uint32_t spec_version, transaction_version;

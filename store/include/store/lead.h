@@ -16,6 +16,10 @@ struct store_enroll {
      * without one. */
     uint32_t era_longest;
     bool era_immortal;
+    /* The aliases of the relay's accounts, all of one chain. A new account is refused where another
+     * one is registered for another chain. Borrowed until the request is sent. */
+    const char *const *beside;
+    size_t beside_count;
     int32_t account; /* out */
 };
 void store_enroll_start(struct store *s, struct store_enroll *r, store_cb cb);

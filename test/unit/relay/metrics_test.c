@@ -37,6 +37,7 @@ static char *text_of(struct account_status *accounts, size_t count, enum service
     const struct service_status s = {.phase = phase,
                                      .database_up = true,
                                      .chain_up = true,
+                                     .chain_error = "",
                                      .listens = true,
                                      .listen = {.since_ms = 1},
                                      .stages = no_stages,
@@ -120,10 +121,11 @@ static void readiness(void **state)
         {{.phase = SERVICE_RUNNING, .database_up = true, .chain_up = true}, ""},
         {{.phase = SERVICE_RUNNING, .standalone = true, .chain_up = true}, ""},
         {{.phase = SERVICE_RUNNING, .chain_up = true}, "the database is not reachable\n"},
-        {{.phase = SERVICE_RUNNING, .database_up = true}, "no endpoint of the chain is usable\n"},
+        {{.phase = SERVICE_RUNNING, .database_up = true, .chain_error = "ws://a: away"},
+         "no endpoint of the chain is usable: ws://a: away\n"},
         {{.phase = SERVICE_DRAINING, .database_up = true, .chain_up = true},
          "the relay is draining\n"},
-        {{.phase = SERVICE_STARTING},
+        {{.phase = SERVICE_STARTING, .chain_error = ""},
          "the relay is starting\nthe database is not reachable\nno endpoint of the chain is "
          "usable\n"},
     };
