@@ -134,8 +134,8 @@ static void fail_protocol(struct rpc_way *w)
 
 /* ---- shapes ---- */
 
-/* A SCALE header as the older JSON. One with fields of its own is told without its digest, so no
- * hash is computed from it. */
+/* A SCALE header as the older JSON. One with fields of its own is given without its digest, so the
+ * block's hash cannot be computed from it. */
 static bool put_header(const struct jv *hex, struct buf *out)
 {
     struct buf bytes = {0}, logs = {0};

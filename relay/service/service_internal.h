@@ -46,8 +46,8 @@ struct service {
     uint8_t genesis
         [32]; /* of the chain that the accounts are registered for: the node may be away since */
     const char **aliases; /* of the accounts, for their registration */
-    bool other_chain; /* the accounts are registered for another one */
-    bool registered;  /* all accounts: they take part in the election */
+    bool other_chain;     /* the accounts are registered for another one */
+    bool registered;      /* all accounts: they take part in the election */
     bool following;
     uint64_t follow_next; /* the next finalized height the node will report */
     uint64_t final_read;  /* the highest one that it has reported */

@@ -89,8 +89,8 @@ struct service_status {
     struct listen_status listen;
     bool chain_up;
     const char *chain_error; /* why not; "" if nothing is known */
-    const char *endpoint;  /* of the node that is used, or tried */
-    const char *spec_name; /* from here on: 0 and "" while the chain is down */
+    const char *endpoint;    /* of the node that is used, or tried */
+    const char *spec_name;   /* from here on: 0 and "" while the chain is down */
     uint32_t spec_version, transaction_version;
     uint64_t best, finalized, best_known;
     const struct metric_histogram *stages; /* RELAY_STAGES of them: all accounts together */

@@ -163,8 +163,8 @@ const char *node_unconfirmed(struct node *n);
  * known. Valid until the loop runs. NULL: they do not. */
 const char *node_contradicted(const struct node *n, size_t account);
 /* The owner has nothing to do on the chain of this genesis: endpoints of it are left, the present
- * one now, and the next one that answers names the chain. Where each of them is of such a chain they
- * are tried again and again. False: the configuration names the chain. */
+ * one now, and the next one that answers names the chain. Where all are of such chains they are
+ * tried again and again. False: the configuration names the chain. */
 bool node_refuse_chain(struct node *n, const uint8_t genesis[32], const struct err *why);
 /* Ask for the runtime version now, because a node answered "bad proof" and its subscription may
  * have missed an upgrade. on_runtime follows if the version is another one. Not READY: nothing

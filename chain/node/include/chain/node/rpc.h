@@ -1,5 +1,6 @@
 /* JSON-RPC 2.0 over one WebSocket (net/ws_client.h) to one endpoint: ids, deadlines, subscriptions,
- * reconnecting. Of Substrate's methods it knows those that the newer JSON-RPC replaces (rpc_ways.c).
+ * reconnecting. Of Substrate's methods it knows only those that the newer JSON-RPC replaces
+ * (rpc_ways.c).
  *
  *   CLOSED -> CONNECT_WAIT -> OPEN -> (lost) BACKOFF_WAIT -> CONNECT_WAIT
  *
