@@ -112,7 +112,9 @@ static const struct argp_option options[] = {
     {"until", 'u', "TIME", 0, "only those enqueued before this time", 0},
     {"hash", 'H', "0xHASH", 0, "the transaction that this extrinsic was signed for", 0},
     {"limit", 'N', "N", 0, "at most N rows (lists; default 20)", 0},
-    {"count", 'C', NULL, 0, "how many there are, by account and state, and the age of the oldest",
+    {"count", 'C', NULL, 0,
+     "how many there are, by account and state, and the age of the oldest; beyond 10,000 of an "
+     "account and stage the count ends, unless another filter than --account is given",
      0},
     {0}};
 
@@ -127,7 +129,11 @@ static int run_list(struct status *s, struct config *config)
         return cli_run_sql(config, "status_list.sql", LIST_PARAMS, params, cli_print_rows,
                            &s->args);
     s->args.wide = true;
-    return cli_run_sql(config, "status_count.sql", FILTERS, params, cli_print_rows, &s->args);
+    for (int i = FILTER_ACCOUNT + 1; i < FILTERS; i++)
+        if (s->filter[i])
+            return cli_run_sql(config, "status_count.sql", FILTERS, params, cli_print_rows,
+                               &s->args);
+    return cli_run_sql(config, "status_counts.sql", 1, params, cli_print_rows, &s->args);
 }
 
 static int run_status(int argc, char **argv)

@@ -1,5 +1,5 @@
 -- How many transactions there are, and for how long the oldest has been there: $1 to $7 as in status_list.sql.
-SELECT t.account, t.stage, coalesce(t.outcome, t.state) AS state, count(*) AS count,
+SELECT t.account, t.stage, coalesce(t.outcome, t.state) AS state, count(*) AS count, false AS more,
        extract(epoch FROM clock_timestamp() - min(t.created_at))::bigint AS oldest_age_s, sum(t.fee) AS fee
 FROM txrelay.transactions t
 WHERE t.id IS NOT NULL

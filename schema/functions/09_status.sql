@@ -91,3 +91,53 @@ SET plan_cache_mode = force_custom_plan AS $$
                 AND r.number = t.number AND r.error = left(t.last_error, 500))) e ON true
     ORDER BY t.created_at, t.nonce, t.number, e.first_at, e.error
 $$;
+
+-- How many transactions of an account (NULL: of each) are where, when the oldest of those that were counted was enqueued, and what
+-- they paid. Of each account this counts at most `most` rows that wait, as many that have a nonce, and as many of the latest ends,
+-- each by an index, so it takes the same time whatever the tables hold; `more`: there are more. What waits is counted in the order
+-- of its admission.
+CREATE OR REPLACE FUNCTION txrelay.counts(account text DEFAULT NULL, most int DEFAULT 10000)
+RETURNS TABLE (alias text, stage text, state text, count bigint, more boolean, oldest timestamptz, fee numeric)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    v_account int;
+BEGIN
+    IF counts.account IS NOT NULL THEN
+        v_account := account_of(counts.account);
+    END IF;
+    IF most IS NULL OR most NOT BETWEEN 1 AND 1000000 THEN
+        PERFORM bad_argument('counts', 'most', format('is %s; it must be 1 to 1000000', coalesce(most::text, 'NULL')),
+            'It bounds how many rows of each account are read.');
+    END IF;
+    RETURN QUERY
+        SELECT a.alias, r.stage, r.state, count(*), bool_or(r.total > counts.most), min(r.created_at), sum(r.fee)
+        FROM accounts a CROSS JOIN LATERAL (
+            SELECT 'outbox' AS stage, 'queued' AS state, w.created_at, NULL::numeric AS fee, row_number() OVER () AS place,
+                count(*) OVER () AS total
+            FROM (
+                (SELECT o.created_at FROM outbox o WHERE o.account = a.account AND o.not_before IS NULL
+                    ORDER BY o.account, o.priority DESC, o.id LIMIT counts.most + 1)
+                UNION ALL
+                (SELECT o.created_at FROM outbox o WHERE o.account = a.account AND o.not_before IS NOT NULL
+                    ORDER BY o.account, o.not_before LIMIT counts.most + 1)
+                UNION ALL
+                (SELECT s.created_at FROM outbox_presigned s WHERE s.account = a.account
+                    ORDER BY s.account, s.nonce, s.id LIMIT counts.most + 1)) w
+            UNION ALL
+            SELECT 'pending', p.state::text, p.created_at, NULL, row_number() OVER (), count(*) OVER ()
+            FROM (SELECT t.state, t.created_at FROM pending_transactions t WHERE t.account = a.account AND t.id IS NOT NULL
+                ORDER BY t.account, t.nonce LIMIT counts.most + 1) p
+            UNION ALL
+            SELECT 'finished', f.outcome::text, f.created_at, f.fee, row_number() OVER (), count(*) OVER ()
+            FROM (
+                (SELECT t.outcome, t.created_at, t.fee FROM finished_transactions t WHERE t.account = a.account AND t.id IS NOT NULL
+                    AND t.nonce IS NOT NULL ORDER BY t.account DESC, t.nonce DESC LIMIT counts.most + 1)
+                UNION ALL
+                (SELECT t.outcome, t.created_at, t.fee FROM finished_transactions t WHERE t.account = a.account
+                    AND t.nonce IS NULL LIMIT counts.most + 1)) f) r
+        WHERE (v_account IS NULL OR a.account = v_account) AND r.place <= counts.most
+        GROUP BY 1, 2, 3
+        ORDER BY 1, array_position(ARRAY['outbox', 'pending', 'finished'], r.stage), 3;
+END
+$$;

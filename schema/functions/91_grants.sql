@@ -12,7 +12,7 @@ GRANT SELECT ON txrelay.schema_version, txrelay.schema_functions, txrelay.transa
     txrelay.blocked_accounts, txrelay.follow_accounts, txrelay.follow_pending, txrelay.follow_finished, txrelay.follow_kept,
     txrelay.follow_sources
     TO txrelay_follower, txrelay_app, txrelay_relay;
-GRANT EXECUTE ON FUNCTION txrelay.status, txrelay.history, txrelay.follow_position,
+GRANT EXECUTE ON FUNCTION txrelay.status, txrelay.history, txrelay.counts, txrelay.follow_position,
     txrelay.row_holder, txrelay.session_text, txrelay.account_waits, txrelay.account_of
     TO txrelay_follower, txrelay_app, txrelay_relay;
 
