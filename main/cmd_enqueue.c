@@ -23,6 +23,8 @@ enum send_option {
     OPT_MAX_TIP,
     OPT_DEADLINE_BLOCK,
     OPT_RETRIES,
+    OPT_DELAY,
+    OPT_EXPIRES_IN,
     OPT_COUNT,
     OPT_TO
 };
@@ -42,6 +44,8 @@ static const struct {
     [OPT_MAX_TIP] = {"max_tip", "--max-tip", true},
     [OPT_DEADLINE_BLOCK] = {"deadline_block", "--deadline-block", true},
     [OPT_RETRIES] = {"retries", "--retries", true},
+    [OPT_DELAY] = {"delay", "--delay", false},
+    [OPT_EXPIRES_IN] = {"expires_in", "--expires-in", false},
 };
 
 static const struct argp_option options[] = {
@@ -49,6 +53,10 @@ static const struct argp_option options[] = {
     {"priority", 'p', "N", 0, "higher goes first (default 0)", 0},
     {"not-before", 'b', "TIME", 0, "not before this time (2026-01-31T12:00:00Z)", 0},
     {"deadline", 'D', "TIME", 0, "ends as expired if it is not included by then", 0},
+    {"delay", KEY_BASE + OPT_DELAY, "SPAN", 0, "not before so much time from now: 90s, 15m, 2h, 7d",
+     0},
+    {"expires-in", KEY_BASE + OPT_EXPIRES_IN, "SPAN", 0,
+     "a deadline that counts from now: 90s, 15m, 2h, 7d", 0},
     {"deadline-block", KEY_BASE + OPT_DEADLINE_BLOCK, "N", 0, "the last block that may hold it", 0},
     {"tip", KEY_BASE + OPT_TIP, "PLANCK", 0,
      "in the chain's smallest unit (default: the account's policy)", 0},
@@ -143,15 +151,18 @@ static int enqueue_to(const struct args *a)
 /* The database's error names the text but not the option. */
 static void name_option(const struct args *a, struct err *err)
 {
-    static const enum send_option times[] = {OPT_DEADLINE, OPT_NOT_BEFORE};
+    static const enum send_option times[] = {OPT_DEADLINE, OPT_NOT_BEFORE, OPT_DELAY,
+                                             OPT_EXPIRES_IN};
     if (strncmp(err->sqlstate, "220", 3) != 0)
         return;
     for (size_t i = 0; i < ARRAY_LEN(times); i++) {
         const char *text = a->opt[times[i]];
         if (!text || !strstr(err->text, text))
             continue;
-        err_set(err, ERR_ARGUMENT, "%s is '%.60s'; it must be a time like 2026-01-31T12:00:00Z",
-                table[times[i]].flag, text);
+        err_set(err, ERR_ARGUMENT, "%s is '%.60s'; it must be a %s", table[times[i]].flag, text,
+                times[i] == OPT_DELAY || times[i] == OPT_EXPIRES_IN
+                    ? "span like 90s, 15m, 2h or 7d"
+                    : "time like 2026-01-31T12:00:00Z");
         return;
     }
 }

@@ -144,6 +144,30 @@ static int get_time(const char *name, json_t *value, int64_t *ret, struct err *e
                "milliseconds since 1970, or a time like \"2026-01-31T12:00:00Z\"");
 }
 
+/* Milliseconds from now, or a number and a unit, as Postgres reads them too. */
+static int get_span(const char *name, json_t *value, int64_t *ret, struct err *err)
+{
+    static const struct {
+        const char *unit;
+        int64_t ms;
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+    const int64_t max = INT64_C(31536000000000); /* a thousand years */
+    const char *text = json_string_value(value);
+    int64_t n = json_integer_value(value);
+    if (text) {
+        size_t digits = strspn(text, "0123456789");
+        n = 0;
+        for (size_t i = 0; digits && digits < 10 && i < ARRAY_LEN(units); i++)
+            if (!strcmp(text + digits, units[i].unit))
+                n = strtoll(text, NULL, 10) * units[i].ms;
+    }
+    *ret = n;
+    if ((text || json_is_integer(value)) && n > 0 && n <= max)
+        return 0;
+    return bad(err, name, value,
+               "milliseconds from now, or a span like \"90s\", \"15m\", \"2h\" or \"7d\"");
+}
+
 /* ---- enqueue ---- */
 
 static int get_call(struct enqueue_json *x, const char *name, json_t *value, struct err *err)
@@ -175,6 +199,10 @@ static int enqueue_text(struct enqueue_json *x, const char *name, json_t *value,
         return get_time(name, value, &r->not_before_ms, err);
     if (!strcmp(name, "deadline"))
         return get_time(name, value, &r->deadline_ms, err);
+    if (!strcmp(name, "delay"))
+        return get_span(name, value, &r->delay_ms, err);
+    if (!strcmp(name, "expires_in"))
+        return get_span(name, value, &r->expires_in_ms, err);
     return 1;
 }
 
@@ -218,7 +246,8 @@ int enqueue_json_read(struct enqueue_json *x, json_t *request, struct err *err)
             rc = err_set(
                 err, ERR_ARGUMENT,
                 "there is no field \"%.40s\"; there are account, call, key, creator, priority, "
-                "not_before, deadline, spec_version, tip, max_tip, deadline_block, retries",
+                "not_before, deadline, spec_version, tip, max_tip, deadline_block, retries, "
+                "delay, expires_in",
                 name);
         if (rc)
             return rc;

@@ -7,6 +7,7 @@
 #include "mem/mem.h"
 
 enum { PRIORITY_MAX = 1000, RETRIES_MAX = 100 };
+static const int64_t SPAN_MOST_MS = 31536000000000; /* a thousand years */
 
 int64_t mem__new_id(struct mem_db *db)
 {
@@ -49,11 +50,39 @@ static int check_amount(const char *name, const char *text, u128 *ret, struct er
     return mem__fail(err, "22P02", "invalid input syntax for type numeric: \"%.60s\"", text);
 }
 
+static int64_t not_before_us(const struct mem_db *db, const struct store_enqueue *r)
+{
+    return r->delay_ms ? mem_db_now_us(db) + r->delay_ms * 1000
+                       : mem__from_wall(db, r->not_before_ms);
+}
+
+static int64_t deadline_us(const struct mem_db *db, const struct store_enqueue *r)
+{
+    return r->expires_in_ms ? mem_db_now_us(db) + r->expires_in_ms * 1000
+                            : mem__from_wall(db, r->deadline_ms);
+}
+
+/* A span in place of a time. */
+static int check_span(const char *name, int64_t span_ms, const char *other, int64_t time_ms,
+                      struct err *err)
+{
+    if (span_ms && time_ms)
+        return mem__fail(err, "TR011", "%s is %lld ms, and %s is given too", name,
+                         (long long)span_ms, other);
+    if (span_ms < 0 || span_ms > SPAN_MOST_MS)
+        return mem__fail(err, "TR011", "%s is %lld ms; it must be above 0 and at most 1000 years",
+                         name, (long long)span_ms);
+    return 0;
+}
+
 static int check_options(const struct mem_db *db, const struct store_enqueue *r, struct err *err)
 {
     u128 tip, max_tip;
-    int64_t now = mem_db_now_us(db), deadline = mem__from_wall(db, r->deadline_ms);
-    int64_t not_before = mem__from_wall(db, r->not_before_ms);
+    int64_t now = mem_db_now_us(db), deadline = deadline_us(db, r);
+    int64_t not_before = not_before_us(db, r);
+    if (check_span("expires_in", r->expires_in_ms, "deadline", r->deadline_ms, err) ||
+        check_span("delay", r->delay_ms, "not_before", r->not_before_ms, err))
+        return err->code;
     if (r->priority < -PRIORITY_MAX || r->priority > PRIORITY_MAX)
         return mem__fail(err, "TR011", "priority is %d; it must be -%d to %d", r->priority,
                          PRIORITY_MAX, PRIORITY_MAX);
@@ -102,7 +131,7 @@ static int check_account(struct mem_session *s, const struct mem_account *a,
     if (r->priority)
         return mem__fail(err, "TR011", "priority is %d, and account %s keeps the order of commits",
                          r->priority, a->alias);
-    if (r->not_before_ms)
+    if (r->not_before_ms || r->delay_ms)
         return mem__fail(err, "TR011",
                          "not_before is %lld ms, and account %s keeps the order of commits",
                          (long long)r->not_before_ms, a->alias);
@@ -124,8 +153,8 @@ static struct mem_row *row_of(struct mem_db *db, const struct mem_account *a,
     row->key = mem__text(r->key);
     row->creator = mem__text(r->creator ? r->creator : "");
     row->priority = r->priority;
-    row->not_before_us = mem__from_wall(db, r->not_before_ms);
-    row->deadline_us = mem__from_wall(db, r->deadline_ms);
+    row->not_before_us = not_before_us(db, r);
+    row->deadline_us = deadline_us(db, r);
     row->created_us = mem__stamp(db);
     row->guard = r->guard;
     row->retries = r->retries;

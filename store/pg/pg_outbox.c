@@ -36,6 +36,8 @@ void store_pg__enqueue(struct store *base, struct store_enqueue *r)
     pg_put_text(&a, r->max_tip);
     put_opt(&a, r->deadline_block);
     pg_put_int8(&a, r->retries);
+    put_opt(&a, r->delay_ms);
+    put_opt(&a, r->expires_in_ms);
     store_pg__send(s, &s->work, SQL_ENQUEUE_CALL, &a, &r->req, decode_enqueue);
 }
 

@@ -13,7 +13,8 @@ static void enqueue(json_t *request)
     u128 amount;
     if (enqueue_json_read(&x, request, &err) == 0) {
         INVARIANT(x.req.account && x.req.call.data && x.req.retries <= 100);
-        INVARIANT(x.req.not_before_ms >= 0 && x.req.deadline_ms >= 0 && x.req.deadline_block >= 0);
+        INVARIANT(x.req.not_before_ms >= 0 && x.req.deadline_ms >= 0 && x.req.delay_ms >= 0 &&
+                  x.req.expires_in_ms >= 0 && x.req.deadline_block >= 0);
         INVARIANT(!x.req.tip || u128_parse(x.req.tip, &amount));
         INVARIANT(!x.req.max_tip || u128_parse(x.req.max_tip, &amount));
     } else {

@@ -160,6 +160,8 @@ class BadInput(unittest.TestCase):
                     (('--tip', '8', '--max-tip', '7'), ('tip', '8', 'max_tip', '7')),
                     (('--deadline', 'soonish'), ('--deadline', 'soonish', 'Z')),
                     (('--deadline', '2001-01-01T00:00:00Z'), ('deadline', '2001')),
+                    (('--delay', 'soonish'), ('--delay', 'soonish', '15m')),
+                    (('--expires-in', '0s'), ('expires_in', '0')),
                     (('--deadline-block', '0'), ('deadline_block', '0'))):
                 for to in (('--database', world.pg.dsn), ('--to', relay.address)):
                     done = cli('enqueue', 'alice', call, *options, *to, check=False)

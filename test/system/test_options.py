@@ -34,6 +34,11 @@ class Options(unittest.TestCase):
             self.assertEqual([str(v) for v in rows[0][4:]],
                              ['me', '77', '5', '340282366920938463463374607431768211455', '5000000000', '9'])
             self.assertEqual(rows[0][3].year, 2040)
+            for to in (('--database', world.pg.dsn), ('--to', relay.address)):
+                tx = int(cli('enqueue', 'alice', '0x' + remark('spans').hex(), '--delay', '2h', '--expires-in', '7d', *to).stdout)
+                self.assertEqual(world.pg.query('''SELECT date_trunc('hour', not_before - created_at + interval '1 minute'),
+                    date_trunc('hour', deadline - created_at + interval '1 minute') FROM txrelay.outbox WHERE id = %s''', (tx,))[0],
+                                 (datetime.timedelta(hours=2), datetime.timedelta(days=7)), to)
 
     def test_bump_policy_history_blocked(self):
         with World() as world:

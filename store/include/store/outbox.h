@@ -16,9 +16,10 @@ struct store_enqueue {
     int32_t priority;
     const char *creator;                /* NULL: none */
     int64_t not_before_ms, deadline_ms; /* wall clock; 0: none */
-    uint32_t guard;                     /* runtime spec version; 0: any */
-    const char *tip, *max_tip;          /* decimal; NULL: the account's policy */
-    int64_t deadline_block;             /* 0: none */
+    int64_t delay_ms, expires_in_ms; /* in their place: from now, by the store's clock; 0: none */
+    uint32_t guard;                  /* runtime spec version; 0: any */
+    const char *tip, *max_tip;       /* decimal; NULL: the account's policy */
+    int64_t deadline_block;          /* 0: none */
     uint32_t retries;
     int64_t id; /* out */
 };

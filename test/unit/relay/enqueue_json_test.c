@@ -73,6 +73,32 @@ static void test_left_out(void **state)
     enqueue_json_done(&x);
 }
 
+static void test_spans(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t ms;
+    } cases[] = {{"1", 1},
+                 {"\"250ms\"", 250},
+                 {"\"90s\"", 90000},
+                 {"\"15m\"", 900000},
+                 {"\"2h\"", 7200000},
+                 {"\"7d\"", 604800000}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct err err;
+        struct enqueue_json x;
+        char *text = xasprintf("{\"account\":\"a\",\"call\":\"00\",\"delay\":%s,\"expires_in\":%s}",
+                               cases[i].text, cases[i].text);
+        read_enqueue(&x, text, &err);
+        assert_int_equal(err.code, 0);
+        assert_int_equal(x.req.delay_ms, cases[i].ms);
+        assert_int_equal(x.req.expires_in_ms, cases[i].ms);
+        enqueue_json_done(&x);
+        free(text);
+    }
+}
+
 static void test_refused_by_name_and_value(void **state)
 {
     (void)state;
@@ -100,6 +126,13 @@ static void test_refused_by_name_and_value(void **state)
         {"\"deadline\":\"2026-01-31T24:00:00Z\"", "deadline", "24:00"},
         {"\"deadline\":\"2026-01-31T12:00:00Zz\"", "deadline", "Zz"},
         {"\"not_before\":true", "not_before", "true"},
+        {"\"delay\":0", "delay", "0"},
+        {"\"delay\":\"1 hour\"", "delay", "1 hour"},
+        {"\"expires_in\":-5", "expires_in", "-5"},
+        {"\"expires_in\":\"m\"", "expires_in", "15m"},
+        {"\"expires_in\":\"15\"", "expires_in", "15"},
+        {"\"expires_in\":\"1500y\"", "expires_in", "1500y"},
+        {"\"expires_in\":\"999999999d\"", "expires_in", "999999999d"},
         {"\"key\":5", "key", "5"},
         {"\"call\":\"0xzz\"", "call", "0xzz"},
         {"\"call\":7", "call", "7"},
@@ -210,11 +243,10 @@ static void test_asked_for_later(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_field),
-                                       cmocka_unit_test(test_left_out),
-                                       cmocka_unit_test(test_refused_by_name_and_value),
-                                       cmocka_unit_test(test_missing),
-                                       cmocka_unit_test(test_times),
-                                       cmocka_unit_test(test_asked_for_later)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_field),    cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_spans),          cmocka_unit_test(test_refused_by_name_and_value),
+        cmocka_unit_test(test_missing),        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_asked_for_later)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,7 @@ void test_not_before(void **state);
 void test_due(void **state);
 void test_due_facts(void **state);
 void test_deadline_queued(void **state);
+void test_spans(void **state);
 void test_deadline_pending(void **state);
 void test_cancel(void **state);
 void test_bump(void **state);

@@ -142,10 +142,47 @@ void test_options_refused(void **state)
     r = call_of("refused");
     r.tip = "340282366920938463463374607431768211456"; /* more than a chain can take */
     refused(r, "tip");
+    r = call_of("refused");
+    r.expires_in_ms = -1;
+    refused(r, "expires_in");
+    r.expires_in_ms = 1000;
+    r.deadline_ms = (int64_t)loop_wall_ms() + 100000;
+    refused(r, "deadline is given too");
+    r = call_of("refused");
+    r.delay_ms = INT64_C(31536000000001); /* a thousand years and a bit */
+    refused(r, "delay");
+    r.delay_ms = 1000;
+    r.not_before_ms = (int64_t)loop_wall_ms() + 100000;
+    refused(r, "not_before is given too");
     assert_int_equal(outbox_count(), 0);
 }
 
 /* ---- times ---- */
+
+/* Times that count from now, by the store's own clock. */
+void test_spans(void **state)
+{
+    (void)state;
+    struct store_enqueue r = call_of("later");
+    r.delay_ms = 600000;
+    r.expires_in_ms = 1200000;
+    int64_t before = (int64_t)loop_wall_ms(), id = add(r);
+    struct store_outbox box = {.account = a.account, .epoch = a.epoch, .limit = 10};
+    RUN_OK(&x, outbox, &box);
+    assert_int_equal(box.count, 0);
+    store_req_done(&box.req);
+    r = call_of("brief");
+    r.expires_in_ms = 600000;
+    id = add(r);
+    RUN_OK(&x, outbox, &box);
+    assert_int_equal(box.count, 1);
+    assert_int_equal(box.rows[0].id, id);
+    assert_in_range(box.rows[0].deadline_ms, before + 600000 - 20, loop_wall_ms() + 600000 + 20);
+    store_req_done(&box.req);
+    struct store_poll_requests seen = look();
+    assert_in_range(seen.next_ms, 1, 600000);
+    store_req_done(&seen.req);
+}
 
 static bool is_ripe(void)
 {

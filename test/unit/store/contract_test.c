@@ -704,6 +704,7 @@ int main(void)
         BOTH(test_due),
         BOTH(test_due_facts),
         BOTH(test_deadline_queued),
+        BOTH(test_spans),
         BOTH(test_deadline_pending),
         BOTH(test_cancel),
         BOTH(test_bump),
