@@ -44,6 +44,23 @@ static void check_signing(const struct service_config *c, const struct metadata 
     }
 }
 
+/* The key is the right one, but funds that are sent to this address go to another chain. */
+static void check_prefixes(const struct service_config *c, uint16_t prefix)
+{
+    for (size_t i = 0; i < c->account_count; i++) {
+        const struct service_account *a = &c->accounts[i];
+        size_t len;
+        char address[SS58_TEXT_MAX], text[300];
+        if (!a->has_prefix || a->prefix == prefix)
+            continue;
+        ss58_encode(a->key ? keypair_account_id(a->key, &len) : a->id, prefix, address);
+        snprintf(text, sizeof(text),
+                 "account %.60s: its address has the SS58 prefix %u, the chain's is %u: write %s",
+                 a->alias, a->prefix, prefix, address);
+        check_line("warn", "account", text);
+    }
+}
+
 static void node_closed(void *arg)
 {
     (void)arg;
@@ -111,6 +128,7 @@ static void on_ready(void *arg, const struct node_info *info)
              info->spec_version, (unsigned long long)info->best_number,
              (unsigned long long)info->finalized_number, hex_log(info->genesis, 32));
     check_good("chain", text);
+    check_prefixes(p->config, info->ss58_prefix);
     if (extrinsic_supported(info->metadata, &err)) {
         check_wrong("chain", err.text);
     } else {

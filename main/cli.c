@@ -72,12 +72,17 @@ static void put_way_out(struct buf *out, const struct err *err)
                       "database.url");
 }
 
+void cli_put_err(struct buf *out, const struct err *err)
+{
+    const char *text = err->text[0] ? err->text : err_text(err->code);
+    buf_put_plain(out, text, strlen(text)); /* it may quote a node, a server or a file */
+    put_way_out(out, err);
+}
+
 int cli_fail(const struct err *err)
 {
-    struct buf plain = {0}; /* it may quote a node, a server or a file */
-    const char *text = err->text[0] ? err->text : err_text(err->code);
-    buf_put_plain(&plain, text, strlen(text));
-    put_way_out(&plain, err);
+    struct buf plain = {0};
+    cli_put_err(&plain, err);
     fprintf(stderr, "txrelay: %s\n", buf_str(&plain));
     buf_done(&plain);
     return EXIT_FAILED;

@@ -29,6 +29,8 @@ void cli_begin(const struct command *c);
 /* "txrelay: text" on stderr, with the way out where the database's own words have none;
  * EXIT_FAILED */
 int cli_fail(const struct err *err);
+/* What cli_fail prints: the text, and the way out where the text has none. */
+void cli_put_err(struct buf *out, const struct err *err);
 /* Call before a key is read: keeps secrets out of core files and our memory from other processes of
  * this user. */
 void cli_harden(void);

@@ -23,6 +23,12 @@ static int parse_account(const struct config_account *a, uint8_t id[ACCOUNT_ID_M
         a->alias, a->account);
 }
 
+static void note_prefix(const struct config_account *a, struct service_account *ret)
+{
+    uint8_t id[32];
+    ret->has_prefix = ss58_decode(a->account, id, &ret->prefix);
+}
+
 static int load_key(const struct config_account *a, struct service_account *ret, struct err *err)
 {
     uint8_t want[ACCOUNT_ID_MAX];
@@ -33,6 +39,7 @@ static int load_key(const struct config_account *a, struct service_account *ret,
     if (!a->account || !*a->account)
         return 0;
     const uint8_t *have = keypair_account_id(ret->key, &have_len);
+    note_prefix(a, ret);
     rc = parse_account(a, want, &want_len, err);
     if (rc == 0 && (want_len != have_len || memcmp(want, have, have_len) != 0))
         rc = err_set(err, ERR_KEY_MISMATCH,
@@ -63,6 +70,7 @@ static int load_account(const struct config_file *f, const struct config_account
                        "account %s: presigned transactions need a database, and none is "
                        "configured: give database.url, or a key_file",
                        a->alias);
+    note_prefix(a, ret);
     return parse_account(a, ret->id, &ret->id_len, err);
 }
 

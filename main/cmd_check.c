@@ -111,17 +111,20 @@ static void explain(const struct config *c)
 
 /* ---- database ---- */
 
+enum { LOGIN_SIZE = 64 };
+
 static bool truth(const struct conn_result *r, int col)
 {
     int len;
     return !conn_result_is_null(r, 0, col) && *conn_result_get(r, 0, col, &len) == 't';
 }
 
+/* arg: room for the login, which the rest of the check names. */
 static void on_rights(void *arg, const struct conn_result *r)
 {
-    char text[200];
+    char text[200], *login = arg;
     int len;
-    (void)arg;
+    snprintf(login, LOGIN_SIZE, "%s", conn_result_get(r, 0, 0, &len));
     snprintf(text, sizeof(text), "connected as %s, server %s", conn_result_get(r, 0, 0, &len),
              conn_result_get(r, 0, 1, &len));
     check_good("database", text);
@@ -136,8 +139,11 @@ static void on_rights(void *arg, const struct conn_result *r)
                         : "the txrelay schema is not installed: run txrelay migrate");
     else if (truth(r, 3))
         check_good("rights", "the login may lead (role txrelay_relay)");
-    else
-        check_wrong("rights", "the login may not lead: GRANT txrelay_relay TO it");
+    else {
+        snprintf(text, sizeof(text), "login %s may not lead: GRANT txrelay_relay TO %s", login,
+                 login);
+        check_wrong("rights", text);
+    }
 }
 
 static void on_schema(void *arg, const struct conn_result *r)
@@ -210,18 +216,19 @@ static void on_work(void *arg, const struct conn_result *r)
 static void check_database(const struct config_file *f)
 {
     struct err err = {0};
+    char login[LOGIN_SIZE] = "";
     if (!f->database.url) {
         check_good("database", "none is configured: the relay will be standalone");
         return;
     }
-    if (cli_query(f->database.url, cli_sql("check_rights.sql"), 0, NULL, on_rights, NULL, &err)) {
+    if (cli_query(f->database.url, cli_sql("check_rights.sql"), 0, NULL, on_rights, login, &err)) {
         check_wrong("database", err.text);
         return;
     }
     if (bad)
         return;
     if (cli_query(f->database.url, schema_check_sql(), 0, NULL, on_schema, NULL, &err)) {
-        schema_check_failed(&err);
+        schema_check_failed(&err, login);
         check_wrong(err.code == ERR_DB_DENIED ? "rights" : "schema", err.text);
     } else if (!bad && cli_query(f->database.url, cli_sql("check_asks.sql"), 0, NULL, on_asked,
                                  NULL, &err)) {

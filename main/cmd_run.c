@@ -55,7 +55,11 @@ static void on_drain(void *arg)
 static void on_exit_(void *arg, const struct err *err)
 {
     struct running *r = arg;
-    r->exit_code = cli_fail(err);
+    struct buf text = {0};
+    cli_put_err(&text, err);
+    log_error("relay.failed", "code=%s text=\"%s\"", err_name(err->code), buf_str(&text));
+    buf_done(&text);
+    r->exit_code = EXIT_FAILED;
     stop(r);
 }
 

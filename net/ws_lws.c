@@ -348,6 +348,9 @@ static uint64_t retry_after_ms(struct lws *wsi)
     return (uint64_t)(seconds < HOUR_S ? seconds : HOUR_S) * 1000;
 }
 
+static const char no_handshake[] =
+    "the server did not answer as a WebSocket: it is no node, or it wants TLS (wss://)";
+
 /* libwebsockets explains a failed attempt in a few words; the HTTP status tells a busy server (429)
  * from a wrong port. */
 static void attempt_failed(struct ws_conn *conn, struct lws *wsi, const char *said)
@@ -357,9 +360,19 @@ static void attempt_failed(struct ws_conn *conn, struct lws *wsi, const char *sa
     conn->client->retry_after_ms = retry_after_ms(wsi);
     if (!said || strcmp(said, "closed before established") == 0)
         said = "refused, or closed before the WebSocket was open";
+    else if (strcmp(said, "read failed") == 0)
+        said = no_handshake;
+    else if (strstr(said, "SSL"))
+        said = "the TLS handshake failed: the server speaks no TLS at this port (ws://), or an old "
+               "version of it";
     if (status >= 300 && status < 400)
         snprintf(text, sizeof(text),
                  "HTTP status %u: a redirect, which is not followed; give the url that it leads to",
+                 status);
+    else if (status == 200 || status == 404)
+        snprintf(text, sizeof(text),
+                 "a web server answers there, and no node (HTTP status %u): correct the port or "
+                 "the path",
                  status);
     else if (status)
         snprintf(text, sizeof(text), "%.120s (HTTP status %u)", said, status);
@@ -488,7 +501,7 @@ static int ws_callback(struct lws *wsi, enum lws_callback_reasons reason, void *
         return 0;
     case LWS_CALLBACK_WSI_DESTROY:
         if (present && !conn->connecting)
-            closed(conn, "connection lost");
+            closed(conn, conn->established ? "connection lost" : no_handshake);
         return 0;
     default:
         return 0;

@@ -32,6 +32,8 @@ void account_init(struct account *a, struct service *s, int index,
 {
     *a = (struct account){.service = s, .index = index, .key = config->key};
     a->alias = xstrdup(config->alias);
+    a->has_prefix = config->has_prefix;
+    a->prefix = config->prefix;
     a->has_lock_key = config->has_lock_key;
     a->lock_key = config->lock_key;
     size_t len = config->id_len;
@@ -106,8 +108,8 @@ static void effect(struct account *a, const struct manager_effect *fx)
                  manager_view_of(a->manager).open);
         return;
     case MANAGER_FX_ALERT:
-        log_warn("account.alert", "account=%s epoch=%lld text=\"%s\"", a->alias,
-                 (long long)a->epoch, fx->text);
+        log_warn("account.alert", "account=%s address=%s epoch=%lld text=\"%s\"", a->alias,
+                 a->address, (long long)a->epoch, fx->text);
         return;
     case MANAGER_FX_POLL_REQUESTS:
         account_poll(a, (struct poll_event){.type = POLL_EV_WANT_REQUESTS, .serial = fx->number});

@@ -37,6 +37,8 @@ struct account {
     size_t id_len;
     char address[SS58_TEXT_MAX + 8];
     int64_t lock_key;
+    bool has_prefix; /* as in struct service_account */
+    uint16_t prefix;
     bool has_lock_key;
     int32_t store_account; /* 0 until registered */
     bool watched;

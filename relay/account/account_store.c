@@ -1,5 +1,6 @@
 /* The manager's effects that are store writes, and what they have in common with its reads
  * (op.h). */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -355,6 +356,9 @@ static void pause_account(struct account *a, const struct manager_effect *fx)
     struct op *op = op_new(a, fx->type, 0);
     bool over = fx->pause.suspension == MANAGER_SUSPENSION_NONE;
     memcpy(op->text, fx->pause.text, sizeof(op->text));
+    /* An operator sees where to send what is missing; the node's own text may be cut for it. */
+    if (fx->pause.suspension == MANAGER_SUSPENSION_PAYMENT)
+        snprintf(op->text, sizeof(op->text), "fund %s: %.120s", a->address, fx->pause.text);
     op->u.pause = (struct store_pause){
         .account = a->store_account,
         .epoch = a->epoch,

@@ -40,7 +40,6 @@ struct account *service_account_by_name(struct service *s, const char *name)
 
 void service_fail(struct service *s, const struct err *err)
 {
-    log_error("relay.failed", "code=%s text=\"%s\"", err_name(err->code), err->text);
     if (s->config.on_exit)
         s->config.on_exit(s->config.arg, err);
 }
@@ -110,6 +109,18 @@ static void registered(struct store_req *req)
     start_leading(s);
 }
 
+/* The key is the right one, but funds that are sent to the address in the file go to another
+ * chain. */
+static void warn_of_prefix(const struct account *a, uint16_t prefix)
+{
+    if (a->has_prefix && a->prefix != prefix)
+        log_warn(
+            "config.warning",
+            "about=account text=\"account %s: its address has the SS58 prefix %u, the chain's is "
+            "%u: write %s\"",
+            a->alias, a->prefix, prefix, a->address);
+}
+
 void service_register(struct service *s)
 {
     const struct node_info *info = node_info(s->node);
@@ -126,6 +137,7 @@ void service_register(struct service *s)
             ss58_encode(a->id, info->ss58_prefix, a->address);
         else
             snprintf(a->address, sizeof(a->address), "%s", hex_log(a->id, a->id_len));
+        warn_of_prefix(a, info->ss58_prefix);
         if (!a->has_lock_key)
             a->lock_key = election_lock_key(info->genesis, a->id, a->id_len);
         r->account = a;

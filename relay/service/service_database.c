@@ -17,12 +17,16 @@ struct database {
     int down_code; /* the reason that was reported last, while it is down */
 };
 
-static void stale_line(const struct service *s)
+static void stale_line(const struct database *d)
 {
+    const struct service *s = d->room.service;
+    bool is_permanent = d->down_code && err_class(d->down_code) == ERR_CLASS_PERMANENT;
     log_error("database.unreachable",
               "relay=%s role=follower sending=never view=stale since_s=%llu text=\"no transaction "
-              "is sent until the database is back\"",
-              s->name, (unsigned long long)((loop_now_ms(s->loop) - s->stale_since_ms) / 1000));
+              "is sent until %s\"",
+              s->name, (unsigned long long)((loop_now_ms(s->loop) - s->stale_since_ms) / 1000),
+              is_permanent ? "the reason in the last database.down is mended"
+                           : "the database is back");
 }
 
 static void repeat_later(struct database *d)
@@ -36,7 +40,7 @@ static void on_health(void *arg)
     struct database *d = arg;
     if (d->room.service->store_up)
         return;
-    stale_line(d->room.service);
+    stale_line(d);
     repeat_later(d);
 }
 
@@ -61,7 +65,7 @@ static void went_down(struct database *d, const struct err *err)
     s->stale_since_ms = loop_now_ms(s->loop);
     if (err)
         tell_reason(d, err);
-    stale_line(s);
+    stale_line(d);
     repeat_later(d);
 }
 
@@ -88,17 +92,18 @@ static void on_store_state(void *arg, enum store_state state, const struct err *
     s->store_up = up;
     service_poll_event(s, &(struct poll_event){.type = up ? POLL_EV_STORE_UP : POLL_EV_STORE_DOWN});
     d->down_code = 0;
+    /* A login, right or schema that is refused at the start will not mend itself. */
+    bool hopeless = permanent && !d->was_up && s->phase == SERVICE_STARTING;
     if (up)
         came_up(d);
-    else
+    else if (!hopeless)
         went_down(d, err);
     /* Also while it drains: what is led then is led on, and its gate must shut. */
     if (s->registered && s->election)
         election_store_state(s->election, state);
     if (up && !s->config.elector.use_lock)
         reload_leaders(s);
-    /* A login, right or schema that is refused at the start will not mend itself. */
-    if (permanent && !d->was_up && s->phase == SERVICE_STARTING) {
+    if (hopeless) {
         service_fail(s, err);
         return;
     }

@@ -233,6 +233,12 @@ bool conn_is_up(const struct conn *c)
     return c->state == CONN_UP;
 }
 
+const char *conn_login(const struct conn *c)
+{
+    PRE(conn_is_up(c));
+    return PQuser(c->pg);
+}
+
 bool conn_is_pooled(const struct conn *c)
 {
     return c->state == CONN_UP && c->pooled;

@@ -134,12 +134,13 @@ enum schema_fit schema_check(const struct schema_set *set, const struct schema_f
 
 /* What is denied may be another object than the schema or its tables (schema_version); names are in
  * no language. */
-void schema_check_failed(struct err *err)
+void schema_check_failed(struct err *err, const char *login)
 {
     if (!strcmp(err->sqlstate, "42P01") || !strcmp(err->sqlstate, "3F000"))
         err_set(err, ERR_DB_SCHEMA, "database has no txrelay schema: run txrelay migrate");
     else if (!strcmp(err->sqlstate, "42501") && strstr(err->text, "schema"))
         err_set(err, ERR_DB_DENIED,
-                "database user may not read the txrelay schema: GRANT txrelay_relay to it, or run "
-                "txrelay migrate if it has that role");
+                "login %.63s may not read the txrelay schema: GRANT txrelay_relay TO %.63s, or run "
+                "txrelay migrate if it has that role",
+                login, login);
 }

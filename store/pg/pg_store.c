@@ -92,7 +92,7 @@ static void on_checked(struct conn_query *q, const struct conn_result *r)
         side->server = pg_get_int(&row, SCHEMA_COLUMNS + 1, 0);
         schema_check(schema_set(), &found, &err);
     } else {
-        schema_check_failed(&err);
+        schema_check_failed(&err, conn_login(side->conn));
     }
     if (err.code && side->fits) {
         if (err.code == ERR_DB_SCHEMA || err.code == ERR_DB_DENIED)

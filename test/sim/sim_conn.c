@@ -95,6 +95,12 @@ static void reconnect(struct loop_task *task)
         link_lost(c->w, c->link);
 }
 
+const char *conn_login(const struct conn *c)
+{
+    (void)c;
+    return "relay";
+}
+
 void conn_reconnect(struct conn *c, const struct err *why)
 {
     (void)why;

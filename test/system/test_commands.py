@@ -1,9 +1,14 @@
 """What an operator sees: tables that fit, JSON with types, filters, and a message for each mistake."""
+import contextlib
 import json
+import socket
+import ssl
+import threading
 import unittest
 
 from harness import proc
 from harness.cases import CaseWorld
+from harness.chain import remark
 from harness.relay import cli
 from harness.world import World
 
@@ -243,6 +248,19 @@ MISTAKES = (
     (('top', '--interval', '0'), 2, ('--interval', "'0'", 'whole number from 1')),
     (('history', '7', 'DB'), 1, ('signed attempt', '7', 'txrelay status')),
     (('status', '7', 'DB'), 1, ('transaction', '7', 'kept for the retention time')),
+    (('encode', '--list', '--node', '@BANNER'), 1, ('@BANNER', 'it is no node, or it wants TLS (wss://)', 'correct --node')),
+    (('encode', '--list', '--node', '@WEB'), 1, ('@WEB', 'a web server answers there, and no node (HTTP status 200)', 'correct the port or the path')),
+    (('encode', '--list', '--node', '@TLS'), 1, ('@TLS', 'it is no node, or it wants TLS (wss://)', 'correct --node')),
+    (('encode', '--list', '--node', '@WSS-WEB'), 1, ('@WSS-WEB', 'speaks no TLS at this port (ws://)', 'correct --node')),
+    (('encode', '--list', '--node', '@WSS-TLS'), 1, ('@WSS-TLS', 'its certificate is refused: self-signed certificate', 'correct --node')),
+    (('encode', '--list', '--node', '127.0.0.1:9944'), 1, ('"127.0.0.1:9944"', 'has another scheme', 'write ws://host:port or wss://host:port')),
+    # What a configuration says is wrong at the database or on the chain: by check, and by run, whose log has the reason once.
+    (('check', 'CONFIG-NOBODY'), 1, ('BAD   rights', 'login mistaken', 'GRANT txrelay_relay TO mistaken')),
+    (('run', 'CONFIG-NOBODY'), 1, ('code=DB_DENIED', 'login mistaken may not read the txrelay schema', 'GRANT txrelay_relay TO mistaken')),
+    (('check', 'CONFIG-BARE'), 1, ('BAD   schema', 'database has no txrelay schema', 'run txrelay migrate')),
+    (('run', 'CONFIG-BARE'), 1, ('code=DB_SCHEMA', 'database has no txrelay schema', 'run txrelay migrate')),
+    (('check', 'CONFIG-PREFIX'), 0, ('warn  account', 'alice: its address has the SS58 prefix 0', "the chain's is 42", 'write 5Grw')),
+    (('wait', 'UNFUNDED', '--timeout', '1', 'POOR'), 3, ('why transaction UNFUNDED is not done: payment', 'cannot pay for nonce 0', 'fund ADDRESS')),
 )
 
 
@@ -263,6 +281,37 @@ CONFIGS = (
 )
 
 
+def server(answer, tls=None):
+    """A port where `answer` is all that a client gets for its first bytes."""
+    listener = socket.create_server(('127.0.0.1', 0))
+
+    def serve():
+        while True:
+            try:
+                peer, _ = listener.accept()
+            except OSError:
+                return  # closed
+            with peer, contextlib.suppress(OSError):
+                peer = tls.wrap_socket(peer, server_side=True) if tls else peer
+                peer.recv(4096)
+                peer.sendall(answer)
+                peer.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    return listener
+
+
+def self_signed(folder):
+    proc.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', f'{folder}/key', '-out', f'{folder}/cert',
+              '-days', '2', '-subj', '/CN=localhost'])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(f'{folder}/cert', f'{folder}/key')
+    return context
+
+
+ALICE_ON_POLKADOT = '15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5'
+
+
 class Mistakes(unittest.TestCase):
     def test_each_in_a_configuration(self):
         folder = proc.make_dir('txc-')
@@ -278,22 +327,55 @@ class Mistakes(unittest.TestCase):
                 self.assertLess(len(done.stderr), 299)  # nothing was cut
 
     def test_each_says_the_thing_the_value_and_the_way_out(self):
-        with World() as world:
+        with World() as world, World() as poor:
             bare = world.pg.sibling(f'bare{world.number}')
             world.pg.query('DROP ROLE IF EXISTS mistaken')
             world.pg.query('CREATE ROLE mistaken LOGIN')
             self.addCleanup(world.pg.query, 'DROP ROLE mistaken')
             places = {'DB': world.pg.dsn, 'BARE': bare.dsn, 'NOBODY': world.pg.dsn + ' user=mistaken',
                       'MISSING': world.pg.dsn + ' dbname=nosuch',
-                      'NOTMINE': bare.dsn + ' user=mistaken'}
+                      'NOTMINE': bare.dsn + ' user=mistaken', 'POOR': poor.pg.dsn}
+            named = {'database bare': f'database bare{world.number}', **self.endpoints(), **self.unfunded(poor)}
+            configs = {f'CONFIG-{name}': world.relay(name, start=False, dsn=places.get(name, world.pg.dsn)).config
+                       for name in ('NOBODY', 'BARE', 'PREFIX')}
+            with open(configs['CONFIG-PREFIX'], 'a') as file:
+                file.write(f'    account: {ALICE_ON_POLKADOT}\n')
             for args, code, words in MISTAKES:
-                line = [y for x in args for y in (('--database', places[x]) if x in places else (x,))]
+                line = [y for x in args for y in (('--database', places[x]) if x in places else
+                                                  ('--config', configs[x]) if x in configs else (self.filled(x, named),))]
                 with self.subTest(' '.join(args)):
                     done = cli(*line, check=False)
                     self.assertEqual(done.returncode, code, done.stderr)
-                    self.assertEqual(done.stdout, '')
+                    said = done.stdout + done.stderr
+                    self.assertTrue(args[0] in ('check', 'wait') or not done.stdout, done.stdout)
                     for word in words:
-                        self.assertIn(word.replace('database bare', f'database bare{world.number}'), done.stderr)
+                        self.assertIn(self.filled(word, named), said)
+                    if args[0] == 'run':
+                        self.assertEqual((said.count(words[1]), said.count('until the database is back')), (1, 0), said)
+
+    def filled(self, text, named):
+        for name, value in named.items():
+            text = text.replace(name, value)
+        return text
+
+    def endpoints(self):
+        """No nodes: a banner, a web server, TLS; WSS asks them by TLS."""
+        urls, folder = {}, proc.make_dir('txt-')
+        for name, answer, tls in (('BANNER', b'SSH-2.0-x\r\n', None), ('WEB', b'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', None),
+                                  ('TLS', b'', self_signed(folder))):
+            listener = server(answer, tls)
+            self.addCleanup(listener.close)
+            address = '127.0.0.1:%d' % listener.getsockname()[1]
+            urls[f'@WSS-{name}'], urls[f'@{name}'] = f'wss://{address}', f'ws://{address}'
+        return urls
+
+    def unfunded(self, world):
+        """A transaction of an account that has nothing, once its leader has found that out."""
+        relay = world.relay('poor', accounts=[('poor', 'sr25519', '//Nothing')])
+        world.wait_leader(relay, 'poor')
+        tx = world.pg.value("SELECT txrelay.enqueue('poor', %s)", [remark('too dear')])
+        proc.wait_for('the suspension', lambda: world.pg.value("SELECT suspension FROM txrelay.accounts WHERE alias = 'poor'"))
+        return {'UNFUNDED': str(tx), 'ADDRESS': world.pg.value("SELECT address FROM txrelay.accounts WHERE alias = 'poor'")}
 
 
 if __name__ == '__main__':

@@ -24,6 +24,8 @@ struct service_account {
     enum key_scheme scheme; /* without a key: the account's */
     uint8_t id[ACCOUNT_ID_MAX];
     size_t id_len;
+    bool has_prefix; /* the configuration has its SS58 address, of this prefix */
+    uint16_t prefix;
     bool has_lock_key; /* Override of the derived key */
     int64_t lock_key;
 };

@@ -50,6 +50,7 @@ void conn_open(struct conn *c);
 void conn_close(struct conn *c, void (*cb)(void *arg),
                 void *arg); /* queries end with ERR_CANCELED; frees c */
 bool conn_is_up(const struct conn *c);
+const char *conn_login(const struct conn *c); /* up: the user of the session */
 bool conn_is_pooled(const struct conn *c); /* up, behind a pooler: nothing of the session lasts */
 void conn_reconnect(struct conn *c,
                     const struct err *why); /* drop the session now, e.g. a probe failed */

@@ -35,6 +35,6 @@ enum schema_fit schema_check(const struct schema_set *set, const struct schema_f
                              struct err *err);
 int schema_installed(const struct schema_found *found); /* the highest version; 0: none */
 /* schema_check_sql() ended with err: says "not installed" or "not allowed" where that is why. */
-void schema_check_failed(struct err *err);
+void schema_check_failed(struct err *err, const char *login);
 
 #endif
