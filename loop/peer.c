@@ -389,10 +389,11 @@ struct loop_server *loop_server_new(struct loop *l, const char *address,
     if (rc == 0)
         rc = uv_listen(&s->uv.stream, 64, server_accept);
     if (rc) {
-        err_set(err, ERR_IO, "cannot listen on %s: %s", address,
+        err_set(err, ERR_IO, "cannot listen on %s: %s%s", address,
                 rc == UV_EACCES && a.is_unix && lacks_folder(&a)
                     ? "its folder does not exist: create it"
-                    : uv_strerror(rc));
+                    : uv_strerror(rc),
+                rc == UV_EADDRINUSE ? ": stop the program that has it, or give another one" : "");
         return loop_server_close(s);
     }
     s->address = server_name(s, &a, address);

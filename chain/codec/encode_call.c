@@ -86,8 +86,10 @@ static json_t *parse(const char *text, struct err *err)
                 "line %d, column %d: %.80s: give numbers above 9223372036854775807 as text",
                 at.line, at.column, at.text);
     else if (!json)
-        err_set(err, ERR_ARGUMENT, "it is not JSON: line %d, column %d: %.160s", at.line, at.column,
-                at.text);
+        err_set(err, ERR_ARGUMENT,
+                "it is not JSON: line %d, column %d: %.120s: write text in double quotes, and "
+                "arguments as [..] or {..}",
+                at.line, at.column, at.text);
     return json;
 }
 

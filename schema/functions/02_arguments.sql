@@ -69,7 +69,7 @@ BEGIN
                 ELSE p_deadline END), 'Leave it out (NULL) for none.');
     ELSIF p_deadline <= greatest(clock_timestamp(), p_not_before) THEN
         PERFORM bad_argument(p_function, 'deadline', format('is %s; it must be later than now (%s)%s', p_deadline,
-            clock_timestamp(), coalesce(format(' and than not_before (%s)', p_not_before), '')),
+            clock_timestamp(), coalesce(' and than not_before (' || p_not_before || ')', '')),
             'Pass a later deadline, or NULL for none.');
     ELSIF p_spec_version NOT BETWEEN 0 AND 4294967295 THEN
         PERFORM bad_argument(p_function, 'spec_version', format('is %s; it must be 0 to 4294967295', p_spec_version),

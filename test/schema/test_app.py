@@ -125,6 +125,10 @@ class Enqueue(Case):
                                  text=(f'{function}: ',) + text)
         self.assertEqual(self.count('outbox'), 0)
 
+    def test_a_deadline_alone_is_compared_with_now_alone(self):
+        said = self.refused('TR011', self.app.value, "SELECT txrelay.enqueue('alice', '\\x01', deadline => '2001-01-01')", text='2001-01-01')
+        self.assertNotIn('not_before', said)
+
     def test_options_are_kept_whichever_way_it_comes(self):
         most = 2**128 - 1
         options = (('tip', most), ('max_tip', most), ('deadline_block', 2**40), ('retries', 100))

@@ -254,6 +254,9 @@ MISTAKES = (
     (('encode', '--list', '--node', '@WSS-WEB'), 1, ('@WSS-WEB', 'speaks no TLS at this port (ws://)', 'correct --node')),
     (('encode', '--list', '--node', '@WSS-TLS'), 1, ('@WSS-TLS', 'its certificate is refused: self-signed certificate', 'correct --node')),
     (('encode', '--list', '--node', '127.0.0.1:9944'), 1, ('"127.0.0.1:9944"', 'has another scheme', 'write ws://host:port or wss://host:port')),
+    (('encode', 'Balnces.transfer', '[]', '--node', '@NODE'), 1, ('no such pallet', "'Balnces'", 'near: Balances')),
+    (('encode', 'System.remark', 'hello', '--node', '@NODE'), 1, ('System.remark: the arguments', "'hello'", 'in double quotes')),
+    (('run', 'CONFIG-PORT'), 1, ('cannot listen on tcp:@PORT', 'address already in use', 'stop the program that has it')),
     # What a configuration says is wrong at the database or on the chain: by check, and by run, whose log has the reason once.
     (('check', 'CONFIG-NOBODY'), 1, ('BAD   rights', 'login mistaken', 'GRANT txrelay_relay TO mistaken')),
     (('run', 'CONFIG-NOBODY'), 1, ('code=DB_DENIED', 'login mistaken may not read the txrelay schema', 'GRANT txrelay_relay TO mistaken')),
@@ -338,6 +341,10 @@ class Mistakes(unittest.TestCase):
             named = {'database bare': f'database bare{world.number}', **self.endpoints(), **self.unfunded(poor)}
             configs = {f'CONFIG-{name}': world.relay(name, start=False, dsn=places.get(name, world.pg.dsn)).config
                        for name in ('NOBODY', 'BARE', 'PREFIX')}
+            taken = socket.create_server(('127.0.0.1', 0))
+            self.addCleanup(taken.close)
+            named.update({'@NODE': world.chain.ws, '@PORT': '127.0.0.1:%d' % taken.getsockname()[1]})
+            configs['CONFIG-PORT'] = world.relay('PORT', start=False, listen=f"tcp:{named['@PORT']}").config
             with open(configs['CONFIG-PREFIX'], 'a') as file:
                 file.write(f'    account: {ALICE_ON_POLKADOT}\n')
             for args, code, words in MISTAKES:
