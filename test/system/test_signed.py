@@ -209,7 +209,7 @@ class Signed(unittest.TestCase):
         self.assertEqual([self.end(world, tx)['outcome'] for tx in (middle, last)], ['ok', 'ok'])
         self.assertEqual(world.pg.query('SELECT * FROM txrelay.blocked_accounts'), [])
         world.settle()
-
+        proc.wait_for('nothing to be blocked', lambda: not world.pg.query('SELECT * FROM txrelay.blocked_accounts'))
     def test_cancel_and_bump(self):
         world = self.start('--block-ms', '0')
         waits = self.enqueue(world, world.signer.extrinsic(5, remark('waits')))
