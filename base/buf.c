@@ -80,3 +80,11 @@ void buf_put_plain(struct buf *b, const char *text, size_t len)
         buf_put_u8(b, c1 || c < 0x20 || c == 0x7f ? '?' : c);
     }
 }
+
+void plain_text(char *out, size_t size, const char *text)
+{
+    size_t i = 0;
+    for (; i + 1 < size && text[i]; i++)
+        out[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+    out[i] = 0;
+}

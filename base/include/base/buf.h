@@ -23,4 +23,8 @@ void buf_put_plain(struct buf *b, const char *text, size_t len);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *buf_str(struct buf *b); /* NUL-terminated view (the NUL is not counted in len) */
 
+/* Copy a text from outside, made fit for a log line and for any database: printable ASCII, cut to
+ * size. */
+void plain_text(char *out, size_t size, const char *text);
+
 #endif

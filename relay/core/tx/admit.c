@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "manager_internal.h"
 
 uint32_t manager__room(const struct manager *m)
@@ -90,7 +91,7 @@ static void reject(struct manager *m, const struct manager_event *ev, size_t bad
         struct tx_end *row = &fx->ends.rows[fx->ends.count++];
         row->id = ev->outbox.rows[i].id;
         row->outcome = outcome;
-        manager__plain(row->error, sizeof(row->error), why);
+        plain_text(row->error, sizeof(row->error), why);
     }
 }
 
@@ -187,53 +188,4 @@ void manager__outbox(struct manager *m, const struct manager_event *ev)
     if (unproven && waiting + unproven == ev->outbox.count)
         m->writes.sign_after_tick = m->chain_tick.count + 1;
     reject(m, ev, bad, rejects, more);
-}
-
-static void set_terms(struct row *row, const struct admitting *a, u128 tip)
-{
-    manager__tip_paid(row, tip);
-    if (a->max_tip == MANAGER_NO_CAP && a->deadline_block == UINT64_MAX && !a->retries)
-        return;
-    struct row_terms *t = manager__terms(row);
-    t->max_tip = a->max_tip;
-    t->deadline_block = a->deadline_block;
-    t->retries = a->retries;
-}
-
-void manager__admit_over(struct manager *m)
-{
-    m->admit.count = m->admit.ahead = 0;
-    m->admit.presigned = false;
-}
-
-void manager__admitted(struct manager *m, const struct manager_event *ev)
-{
-    PRE(m->phase >= MANAGER_CHAIN_WAIT && !m->writes.out[MANAGER_FX_ADMIT]);
-    if (m->admit.presigned) {
-        manager__presigned_admitted(m, ev);
-        return;
-    }
-    PRE(ev->stored.attempts.count == m->admit.count && m->admit.first == m->line.next);
-    line_cover(&m->line, m->line.rows ? m->line.low : m->line.next,
-               m->line.next + ev->stored.attempts.count);
-    manager__admit_over(m);
-    m->admit.conflicts = 0;
-    for (size_t i = 0; i < ev->stored.attempts.count; i++) {
-        const struct tx_attempt *w = &ev->stored.attempts.rows[i];
-        PRE(w->nonce == m->admit.first + i);
-        struct row *row = line_add(&m->line, w->nonce, ROW_UNSENT);
-        row->id = w->id;
-        row->guard = w->guard;
-        row->submitted_block = m->admit.block;
-        row->sign_runtime = m->admit.runtimes;
-        row->resign_after = m->chain_tick.count + 1;
-        set_terms(row, &m->admit.rows[i], w->tip);
-        line_bytes(&m->line, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death,
-                   w->spec_version);
-        if (m->chain.runtimes != m->admit.runtimes && w->spec_version != m->chain.spec_version)
-            manager__resign(m, row, REASON_RUNTIME); /* it changed while they were signed */
-    }
-    if (m->final.nonce >
-        m->admit.first) /* another program used these nonces while they were written */
-        manager__consumed(m, m->final.nonce, NULL);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "manager_internal.h"
 
 void manager__effects_reset(struct manager *m)
@@ -38,21 +39,13 @@ struct manager_effect *manager__fx(struct manager *m, enum manager_effect_type t
     return fx;
 }
 
-void manager__plain(char *out, size_t size, const char *text)
-{
-    size_t i = 0;
-    for (; i + 1 < size && text[i]; i++)
-        out[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
-    out[i] = 0;
-}
-
 __attribute__((format(printf, 2, 0))) static void alert(struct manager *m, const char *fmt,
                                                         va_list ap)
 {
     char text[sizeof(((struct manager_effect *)0)->text)];
     vsnprintf(text, sizeof(text), fmt, ap);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_ALERT);
-    manager__plain(fx->text, sizeof(fx->text), text);
+    plain_text(fx->text, sizeof(fx->text), text);
 }
 
 void manager__alert(struct manager *m, const char *fmt, ...)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/hex.h"
 #include "manager_internal.h"
 
@@ -66,7 +67,7 @@ void manager__end_ours(struct manager *m, struct row *row, const struct tx_inclu
     e->tx.has_fee = r->has_fee;
     e->tx.fee = r->fee;
     if (r->outcome == DISPATCH_FAILED)
-        manager__plain(e->tx.error, sizeof(e->tx.error), r->error);
+        plain_text(e->tx.error, sizeof(e->tx.error), r->error);
     e->requeue = r->outcome == DISPATCH_FAILED && (!r->inner || PLANTED(RETRY_INNER)) && row->id &&
                  !row->stop && ((row->terms && row->terms->retries) || PLANTED(RETRY_ENDLESS));
     if (r->outcome != DISPATCH_NONE)
@@ -76,11 +77,6 @@ void manager__end_ours(struct manager *m, struct row *row, const struct tx_inclu
              (unsigned long long)block->number);
     manager__alert(m, "nonce %llu is in block %llu but its dispatch outcome could not be read",
                    (unsigned long long)row->nonce, (unsigned long long)block->number);
-}
-
-bool manager__bare(const struct row *row)
-{
-    return !row->bytes && row->state != ROW_SIGNING;
 }
 
 bool manager__try_drop_gap(struct manager *m, struct row *row)
@@ -102,7 +98,7 @@ __attribute__((format(printf, 2, 3))) static void why_lost(struct row *row, cons
     va_start(ap, fmt);
     vsnprintf(text + at, sizeof(text) - at, fmt, ap);
     va_end(ap);
-    manager__plain(row->end->tx.error, sizeof(row->end->tx.error), text);
+    plain_text(row->end->tx.error, sizeof(row->end->tx.error), text);
 }
 
 void manager__end_usurped(struct manager *m, struct row *row, const struct tx_included *x,
@@ -131,17 +127,7 @@ void manager__end_unused(struct manager *m, struct row *row, const char *outcome
     PRE(row->state != ROW_SUBMITTED && row->state != ROW_SIGNING);
     struct row_end *e = end(m, row, outcome, row->hash, NULL);
     e->given_back = true;
-    manager__plain(e->tx.error, sizeof(e->tx.error), why);
-}
-
-/* A row of the account's former life whose bytes are all dead. */
-void manager__end_former(struct manager *m, struct row *row)
-{
-    PRE(row->state != ROW_SUBMITTED && row->state != ROW_SIGNING);
-    struct row_end *e = end(m, row, row->stop ? row->stop->outcome : "failed", row->hash, NULL);
-    e->requeue = m->account.requeue_usurped && row->id && !row->presigned && !row->stop;
-    why_lost(row, "nonce %llu belongs to a former life of the account, which was reaped or rewound",
-             (unsigned long long)row->nonce);
+    plain_text(e->tx.error, sizeof(e->tx.error), why);
 }
 
 void manager__end_unseen(struct manager *m, struct row *row, const struct manager_block *block)
@@ -262,5 +248,50 @@ void manager__ends_stored(struct manager *m, const struct manager_event *ev)
                 m->nonces.given_back = row->nonce;
         }
         line_remove(&m->line, row);
+    }
+}
+
+/* Holes with nothing signed behind them need not be closed when the next nonce goes back below
+ * them. A relay without the key could not: they would wait for presigned rows, and those for the
+ * rewind (seed 400004515). */
+void manager__drop_holes(struct manager *m)
+{
+    struct row *row;
+    for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at)); at = row->nonce + 1)
+        if (!manager__bare(row))
+            return;
+    while ((row = line_first(&m->line, SET_LIVE, 0)))
+        manager__try_drop_gap(m, row);
+}
+
+/* ---- a former life ---- */
+
+/* A row of the account's former life whose bytes are all dead. */
+static void end_former(struct manager *m, struct row *row)
+{
+    PRE(row->state != ROW_SUBMITTED && row->state != ROW_SIGNING);
+    struct row_end *e = end(m, row, row->stop ? row->stop->outcome : "failed", row->hash, NULL);
+    e->requeue = m->account.requeue_usurped && row->id && !row->presigned && !row->stop;
+    why_lost(row, "nonce %llu belongs to a former life of the account, which was reaped or rewound",
+             (unsigned long long)row->nonce);
+}
+
+void manager__end_life(struct manager *m)
+{
+    PRE(m->life.ordered);
+    struct row *row;
+    for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at));) {
+        at = row->nonce + 1;
+        if (row->state == ROW_SIGNING || row->state == ROW_SUBMITTED ||
+            manager__try_drop_gap(m, row))
+            continue;
+        if (row->was_out && row->out_death == INT64_MAX)
+            manager__alert_once(
+                m, ALERT_GUARD,
+                "nonce %llu of the account's former life was signed without an era: its bytes "
+                "stay valid, so the account cannot go on",
+                (unsigned long long)row->nonce);
+        if (manager__dead(m, row))
+            end_former(m, row);
     }
 }

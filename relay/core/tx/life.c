@@ -17,26 +17,6 @@ void manager__former_life(struct manager *m, const struct manager_block *block)
         manager__reaped(m, block->account_nonce, m->life.used_nonce, block->number);
 }
 
-static void bury(struct manager *m)
-{
-    PRE(m->life.ordered);
-    struct row *row;
-    for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at));) {
-        at = row->nonce + 1;
-        if (row->state == ROW_SIGNING || row->state == ROW_SUBMITTED ||
-            manager__try_drop_gap(m, row))
-            continue;
-        if (row->was_out && row->out_death == INT64_MAX)
-            manager__alert_once(
-                m, ALERT_GUARD,
-                "nonce %llu of the account's former life was signed without an era: its bytes "
-                "stay valid, so the account cannot go on",
-                (unsigned long long)row->nonce);
-        if (manager__dead(m, row))
-            manager__end_former(m, row);
-    }
-}
-
 static enum life_action next(const struct manager *m)
 {
     return life_next(
@@ -54,7 +34,7 @@ void manager__reborn_pump(struct manager *m)
 {
     enum life_action action = next(m);
     if (action == LIFE_BURY) {
-        bury(m);
+        manager__end_life(m);
         action = next(m);
     }
     if (action != LIFE_BEGIN)

@@ -4,7 +4,7 @@
  *   IDLE -> LOAD_WAIT -> CHAIN_WAIT [-> ERA_WAIT] -> PROBE_POOL_WAIT -> PROBE_NONCE_WAIT -> LEADING
  *
  * Once LEADING, probes go on beside the other work without leaving the phase. See
- * relay/core/tx/manager.h for the contract and manager_internal.h for the files. */
+ * relay/core/tx/manager.h for the contract and state.h for the files. */
 #include <stdlib.h>
 #include <string.h>
 

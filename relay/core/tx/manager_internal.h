@@ -4,12 +4,12 @@
  *   phase_table.c  the moves of the phases; what follows a move that no table has
  *   effects.c      the list of effects and the memory that lives until the next step
  *   load.c         promotion, snapshot, load again
- *   chain.c        the node is up or down, best blocks, the runtime
- *   chain_tick.c   the pace of repair
+ *   chain.c        the node is up or down, best blocks, the runtime, the pace of repair
  *   probe.c        questions to pool and chain
  *   judge.c        what becomes of a row by the answers
  *   nonces.c       the next nonce, holes, nonces that are free again
  *   admit.c        outbox to rows
+ *   admitted.c     what was admitted becomes rows
  *   presigned.c    presigned transactions: never signed again, at given nonces
  *   submit.c       submissions and their answers
  *   window.c       how much of ours a pool takes
@@ -21,8 +21,7 @@
  *   stop.c         deadlines and cancellations: what is no longer signed
  *   tip.c          what an attempt pays, bumps
  *   head.c         the head of the line, and gaps below pooled rows
- *   suspend.c      why the account is suspended, and the order to resume
- *   account.c      facts of the account from the database
+ *   suspend.c      what the table says of the account; why it is suspended, and its orders
  *   life.c         a reaped account
  *   reconcile.c    what the database lost and the chain still has
  *   era_wait.c     how long lost extrinsics may still be included
@@ -47,6 +46,7 @@
 #include "relay/core/line/line.h"
 #include "relay/core/tx/answer.h"
 #include "relay/core/tx/manager.h"
+#include "row_facts.h"
 
 enum {
     ERA_PERIOD_MIN = 4, /* blocks; sp-runtime's bounds, and a usual one where eras are immortal */
@@ -119,7 +119,7 @@ struct final_view {        /* finality.c: what finalized blocks said */
     uint64_t at; /* ms: when the last one was worked through, or following began */
 };
 
-struct chain_ticks {   /* chain_tick.c: the pace of repair */
+struct chain_ticks {   /* chain.c: the pace of repair */
     uint32_t count;    /* best blocks, and steps of a stalled chain, from 1 */
     uint64_t at;       /* deadline of a stalled chain's next step */
     uint64_t block_at; /* ms: when the last best block came, or the node */
@@ -289,7 +289,7 @@ struct manager {
     unsigned alerted; /* effects.c: the ALERT_s that were raised and have not ended */
 
     struct line line;
-    struct manager_account account; /* what the table says of it (account.c) */
+    struct manager_account account; /* what the table says of it (suspend.c) */
     struct chain_view chain;
     struct final_view final;
     struct chain_ticks chain_tick;
@@ -324,10 +324,6 @@ void manager__effects_reset(struct manager *m);
 /* freed at the next step */
 void *manager__arena_add(struct manager *m, void *p);
 struct manager_effect *manager__fx(struct manager *m, enum manager_effect_type type);
-/* An effect with room for max rows; the caller sets its count. */
-/* A text from outside, made fit for a log line and for any database: printable ASCII, cut to
- * size. */
-void manager__plain(char *out, size_t size, const char *text);
 void manager__alert(struct manager *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* What these alerts reported is over: the next time they are raised again. */
 static inline void manager__alert_over(struct manager *m, unsigned kinds)
@@ -347,15 +343,12 @@ void manager__load_pump(struct manager *m);
 
 /* ---- chain.c ---- */
 void manager__chain_ready(struct manager *m);
-/* from the first block that could hold what is looked for */
-void manager__follow_loaded(struct manager *m);
 void manager__runtime(struct manager *m, const struct manager_event *ev);
 void manager__chain_back(struct manager *m);
 void manager__chain_up(struct manager *m, const struct manager_event *ev);
 void manager__chain_down(struct manager *m);
 void manager__best(struct manager *m, const struct manager_event *ev);
 
-/* ---- chain_tick.c ---- */
 void manager__chain_tick(struct manager *m, bool block);
 void manager__stall_pump(struct manager *m);
 
@@ -399,27 +392,24 @@ void manager__nonce_pump(struct manager *m);
 
 /* ---- admit.c ---- */
 void manager__outbox(struct manager *m, const struct manager_event *ev);
-void manager__admitted(struct manager *m, const struct manager_event *ev);
 void manager__admit_pump(struct manager *m);
-/* nothing is on its way any more */
-void manager__admit_over(struct manager *m);
 uint32_t manager__room(const struct manager *m);
 
+/* ---- admitted.c ---- */
+void manager__admitted(struct manager *m, const struct manager_event *ev);
+/* nothing is on its way any more */
+void manager__admit_over(struct manager *m);
+
 /* ---- presigned.c ---- */
-/* its current bytes are presigned */
-bool manager__presigned(const struct row *row);
 /* Those among the rows of the outbox. Returns the nonce that calls have to stay below (the next
  * one: such a row is being admitted); ret_rejects: those that end now. */
 uint64_t manager__presigned_rows(struct manager *m, const struct manager_event *ev,
                                  struct tx_end **ret_rejects, size_t *ret_count);
-void manager__presigned_admitted(struct manager *m, const struct manager_event *ev);
 /* The row wants other bytes, and there are none: it ends if its own can never get in, or waits
  * to be sent again. */
 void manager__presigned_retry(struct manager *m, struct row *row, enum row_reason reason);
 /* a block is final: which of them can never get in? */
 void manager__presigned_dead(struct manager *m);
-/* a nonce without a row, that nothing is signed for yet */
-bool manager__hole(const struct row *row);
 /* rows of our own wait above it */
 bool manager__hole_ours(const struct manager *m, const struct row *hole);
 
@@ -428,8 +418,6 @@ void manager__send_pump(struct manager *m);
 /* The open row that an answer or a status is about; NULL: it ended meanwhile, or was forgotten. */
 struct row *manager__known(const struct manager *m, uint64_t nonce, const uint8_t hash[32],
                            bool *ret_current);
-/* May a block that no endpoint has hold bytes of this row? */
-bool manager__may_be_unread(const struct manager *m, const struct row *row);
 void manager__reply(struct manager *m, const struct manager_event *ev);
 /* The probe that was answered while these bytes were on the wire or were signed, or before, showed
  * their nonce used: they are not sent. Where a fork has freed it since, the next probe says so. */
@@ -466,6 +454,8 @@ bool manager__nonce_settled(const struct manager *m);
 /* Up to this finalized block it is known whether it held bytes that are on record. One that no
  * endpoint has may hold them until the account's nonce behind it was read. */
 uint64_t manager__searched(const struct manager *m);
+/* May a block that no endpoint has hold bytes of this row? */
+bool manager__may_be_unread(const struct manager *m, const struct row *row);
 void manager__follow(struct manager *m, uint64_t from);
 void manager__finalized(struct manager *m, const struct manager_block *told);
 void manager__consumed(struct manager *m, uint64_t account_nonce,
@@ -478,10 +468,10 @@ void manager__finish_pump(struct manager *m);
 /* Some row is about to go back to the outbox. */
 bool manager__requeuing(const struct manager *m);
 void manager__end_unused(struct manager *m, struct row *row, const char *outcome, const char *why);
-void manager__end_former(struct manager *m, struct row *row);
-/* A nonce that had no row yet, or whose filler is not written: nothing is on record that could
- * end. */
-bool manager__bare(const struct row *row);
+/* The account begins a new life: what its former one has signed and can no longer get in ends. */
+void manager__end_life(struct manager *m);
+/* If nothing else is open: holes with nothing signed behind them. */
+void manager__drop_holes(struct manager *m);
 bool manager__try_drop_gap(struct manager *m, struct row *row);
 /* The block holds this attempt of the row. */
 void manager__end_ours(struct manager *m, struct row *row, const struct tx_included *x,
@@ -535,7 +525,6 @@ void manager__give_up(struct manager *m, struct row *row, const char *why);
 
 /* ---- tip.c ---- */
 struct row_terms *manager__terms(struct row *row);
-u128 manager__tip_of(const struct row *row); /* that its current attempt pays */
 /* New bytes of its own need an era that ends by its deadline. */
 bool manager__may_sign(const struct manager *m, const struct row *row);
 u128 manager__tip_first(const struct manager *m, const struct manager_outbox_row *o);
@@ -575,14 +564,12 @@ void manager__suspension_pump(struct manager *m);
 void manager__pause_stored(struct manager *m, const struct manager_event *ev);
 /* The write, if it is of the suspension, was not carried out, or its outcome is unknown. */
 void manager__suspension_unstored(struct manager *m, enum manager_effect_type write);
-/* An operator ordered the account to go on. */
-void manager__ordered(struct manager *m);
-
-/* ---- account.c ---- */
 void manager__account_polled(struct manager *m, const struct manager_account *account,
                              uint64_t number);
 void manager__account_loaded(struct manager *m, const struct manager_event *ev);
 void manager__version_check(struct manager *m);
+/* An operator ordered the account to go on. */
+void manager__ordered(struct manager *m);
 
 /* ---- life.c ---- */
 void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t block);
@@ -591,6 +578,8 @@ void manager__reborn_pump(struct manager *m);
 void manager__nonce_stored(struct manager *m, const struct manager_event *ev);
 
 /* ---- reconcile.c ---- */
+/* from the first block that could hold what is looked for */
+void manager__follow_loaded(struct manager *m);
 void manager__found_clear(struct manager *m);
 /* the chain is there: how long to wait, and the first block to search */
 uint64_t manager__reconcile_begin(struct manager *m);

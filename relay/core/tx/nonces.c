@@ -108,19 +108,6 @@ bool manager__try_find_gaps(struct manager *m, uint64_t best_nonce)
     return true;
 }
 
-/* Holes with nothing signed behind them need not be closed when the next nonce goes back below
- * them. A relay without the key could not: they would wait for presigned rows, and those for the
- * rewind (seed 400004515). */
-static void drop_bare_holes(struct manager *m)
-{
-    struct row *row;
-    for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at)); at = row->nonce + 1)
-        if (!manager__bare(row))
-            return;
-    while ((row = line_first(&m->line, SET_LIVE, 0)))
-        manager__try_drop_gap(m, row);
-}
-
 /* A stored next nonce above every row and above the chain: a nonce without a row was never
  * signed (nothing is sent that is not on record), so it can be taken back once nothing is open
  * and the chain is settled. */
@@ -135,7 +122,7 @@ void manager__rewind_check(struct manager *m, uint64_t best_nonce)
     }
     if (!m->final.known || m->final.nonce != best_nonce)
         return;
-    drop_bare_holes(m);
+    manager__drop_holes(m);
     if (m->line.rows)
         return;
     manager__alert(

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "manager_internal.h"
 
 enum { NO_BLOCKS_MS = 30000, NO_FINAL_MS = 60000, SIGN_TICKS = 2 };
@@ -20,7 +21,7 @@ static bool found(struct obstacle *ret, enum obstacle_code code, const char *fmt
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    manager__plain(ret->text, sizeof(ret->text), text);
+    plain_text(ret->text, sizeof(ret->text), text);
     ret->code = code;
     return true;
 }

@@ -14,18 +14,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/heard.h"
 #include "manager_internal.h"
-
-bool manager__presigned(const struct row *row)
-{
-    return row->presigned && !row->filler && !row->racing && !PLANTED(SIGNED_ANEW);
-}
-
-bool manager__hole(const struct row *row)
-{
-    return row->state == ROW_FILL && !row->bytes;
-}
 
 bool manager__hole_ours(const struct manager *m, const struct row *hole)
 {
@@ -237,13 +228,13 @@ static void put_note(const struct judged *j, struct tx_note *row)
     *row = (struct tx_note){
         .nonce = x->nonce, .id = j->o->id, .era_death = x->era_death, .wait_block = j->wait_block};
     memcpy(row->hash, x->hash, 32);
-    manager__plain(row->text, sizeof(row->text), j->text);
+    plain_text(row->text, sizeof(row->text), j->text);
 }
 
 static void put_end(const struct judged *j, struct tx_end *row)
 {
     *row = (struct tx_end){.id = j->o->id, .outcome = j->outcome};
-    manager__plain(row->error, sizeof(row->error), j->text);
+    plain_text(row->error, sizeof(row->error), j->text);
 }
 
 static void admit(struct manager *m, const struct judged *rows, size_t count, size_t good)
@@ -327,45 +318,6 @@ uint64_t manager__presigned_rows(struct manager *m, const struct manager_event *
     if (good)
         admit(m, rows, count, good);
     return good ? m->line.next : below;
-}
-
-/* ---- admitted ---- */
-
-static void pend(struct manager *m, const struct tx_attempt *w, const struct admitting *a)
-{
-    struct row *hole = line_at(&m->line, w->nonce);
-    if (hole)
-        line_remove(&m->line, hole); /* a probe found it meanwhile */
-    uint64_t low = m->line.rows && m->line.low < w->nonce ? m->line.low : w->nonce;
-    line_cover(&m->line, low, m->line.next > w->nonce ? m->line.next : w->nonce + 1);
-    struct row *row = line_add(&m->line, w->nonce, ROW_UNSENT);
-    row->id = w->id;
-    line_set_presigned(&m->line, row);
-    row->submitted_block = a->from_block;
-    row->sign_runtime = m->admit.runtimes;
-    manager__tip_paid(row, w->tip);
-    line_bytes(&m->line, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death,
-               w->spec_version);
-    row_went_out(row); /* the signer has them too */
-    if (m->final.regular_from > a->from_block)
-        m->final.regular_from =
-            a->from_block; /* it may be in a block that was older than every row */
-    if (w->nonce < m->final.nonce)
-        line_move(&m->line, row, ROW_IN_BLOCK);
-}
-
-void manager__presigned_admitted(struct manager *m, const struct manager_event *ev)
-{
-    PRE(m->admit.presigned);
-    PRE(ev->stored.attempts.count == m->admit.count);
-    for (size_t i = 0; i < ev->stored.attempts.count; i++) {
-        PRE(ev->stored.attempts.rows[i].nonce == m->admit.rows[i].nonce);
-        pend(m, &ev->stored.attempts.rows[i], &m->admit.rows[i]);
-    }
-    manager__admit_over(m);
-    m->admit.conflicts = 0;
-    if (m->final.known)
-        manager__consumed(m, m->final.nonce, NULL);
 }
 
 /* ---- no other bytes ---- */

@@ -253,3 +253,20 @@ void manager__adopted(struct manager *m, const struct manager_event *ev)
     if (from != UINT64_MAX)
         manager__follow(m, from);
 }
+
+/* The chain is there and the rows are loaded: follow from the first block that could hold one of
+ * them. The block at submitted_block was final before the row was signed, so it cannot. Without
+ * rows the newest finalized block is wanted for its account nonce. */
+void manager__follow_loaded(struct manager *m)
+{
+    PRE(m->phase >= MANAGER_CHAIN_WAIT);
+    uint64_t from = m->line.rows ? m->load.min_submitted + 1 : m->chain.finalized;
+    if (m->line.rows && m->final.read < m->load.min_submitted)
+        m->final.read = m->load.min_submitted; /* by the leader that signed the row */
+    m->final.regular_from = from;
+    if (m->reconcile.on) {
+        uint64_t lost = manager__reconcile_begin(m);
+        from = lost < from ? lost : from;
+    }
+    manager__follow(m, from);
+}

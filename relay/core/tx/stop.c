@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "manager_internal.h"
 
 /* ---- request polls ---- */
@@ -48,7 +49,7 @@ void manager__stop(struct row *row, const char *outcome, const char *fmt, ...)
     va_end(ap);
     row->stop = xcalloc(1, sizeof(*row->stop));
     row->stop->outcome = known_outcome(outcome);
-    manager__plain(row->stop->reason, sizeof(row->stop->reason), text);
+    plain_text(row->stop->reason, sizeof(row->stop->reason), text);
 }
 
 void manager__stop_now(struct manager *m, struct row *row)

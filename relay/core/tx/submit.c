@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "manager_internal.h"
 
@@ -181,7 +182,7 @@ static void note(struct manager *m, struct row *row, const char *text)
         return;
     if (!row->note)
         row->note = xmalloc(NOTE_SIZE);
-    manager__plain(row->note, NOTE_SIZE, *text ? text : "refused without a reason");
+    plain_text(row->note, NOTE_SIZE, *text ? text : "refused without a reason");
     row->refused = true;
     row->tried = false;
     line_refresh(&m->line, row);

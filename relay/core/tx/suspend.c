@@ -19,6 +19,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/heard.h"
 #include "manager_internal.h"
 
 bool manager__blocked(const struct manager *m)
@@ -54,7 +56,7 @@ void manager__suspend(struct manager *m, enum manager_suspension suspension, con
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    manager__plain(m->suspension.text, sizeof(m->suspension.text), text);
+    plain_text(m->suspension.text, sizeof(m->suspension.text), text);
     m->suspension.why = suspension;
     m->suspension.wanted = true;
     m->suspension.stored = false;
@@ -114,7 +116,7 @@ void manager__signing_check(struct manager *m)
 void manager__chain_signing(struct manager *m, u128 tip_max, const char *why)
 {
     m->chain.tip_max = tip_max;
-    manager__plain(m->chain.unsupported, sizeof(m->chain.unsupported), why ? why : "");
+    plain_text(m->chain.unsupported, sizeof(m->chain.unsupported), why ? why : "");
     manager__signing_check(m);
 }
 
@@ -124,7 +126,7 @@ void manager__signing_refused(struct manager *m, const char *why)
     char text[sizeof(m->suspension.text)];
     if (PLANTED(UNSIGNABLE_TRIED))
         return;
-    manager__plain(text, sizeof(text), why);
+    plain_text(text, sizeof(text), why);
     unsupported(m, text[0] ? text : "it cannot be signed for");
     m->suspension.not_signed = true;
     m->suspension.runtimes = m->chain.runtimes;
@@ -187,4 +189,89 @@ void manager__pause_stored(struct manager *m, const struct manager_event *ev)
     manager__poll_requests(m);
     m->suspension.first_poll =
         m->polls; /* an earlier request poll may have read the table before */
+}
+
+/* ---- what the table says of the account ---- */
+
+void manager__account_polled(struct manager *m, const struct manager_account *account,
+                             uint64_t number)
+{
+    PRE(account);
+    bool order = m->suspension.stored && number >= m->suspension.first_poll && !account->paused &&
+                 !m->life.ordered;
+    uint32_t accepted = m->account.transaction_version;
+    m->account = *account;
+    if (!m->account.transaction_version)
+        m->account.transaction_version =
+            accepted; /* the poll may be older than the admission that set it */
+    if (order)
+        manager__ordered(m);
+    manager__version_check(m);
+    manager__signing_check(m);
+}
+
+void manager__account_loaded(struct manager *m, const struct manager_event *ev)
+{
+    PRE(m->phase == MANAGER_LOAD_WAIT);
+    if (ev->snapshot.used_nonce > 0) {
+        bool known = ev->snapshot.used_block >=
+                     0; /* else by another program, in blocks that are not on record */
+        m->life.used_nonce = (uint64_t)ev->snapshot.used_nonce;
+        m->life.used_block = known ? (uint64_t)ev->snapshot.used_block : UINT64_MAX;
+        if (known && m->life.used_block > m->load.max_submitted)
+            m->load.max_submitted =
+                m->life.used_block; /* a node below it knows less than the table */
+    }
+    if (!ev->snapshot.account)
+        return;
+    m->account = *ev->snapshot.account;
+    if (m->suspension.wanted)
+        return; /* found, and not in the table yet */
+    m->suspension.why = m->account.reborn ? MANAGER_SUSPENSION_REAPED : m->account.suspension;
+    m->suspension.stored = m->suspension.why != MANAGER_SUSPENSION_NONE;
+    m->suspension.first_poll = m->polls + 1; /* the one that follows the load */
+    m->send.no_funds = m->suspension.why == MANAGER_SUSPENSION_PAYMENT;
+    m->life.ordered = m->account.reborn;
+    if (PLANTED(HOLD_FORGOTTEN)) {
+        m->suspension.why = MANAGER_SUSPENSION_NONE;
+        m->life.ordered = false;
+    }
+}
+
+bool manager_has_version(const struct manager *m)
+{
+    return m->account.transaction_version != 0;
+}
+
+/* Nothing is signed from the first answer on. It suspends the account, which only an operator ends,
+ * if it still holds when a block above the one at which it was heard is final: until then the node
+ * is asked again with each tick, and may take it back. */
+void manager__version_check(struct manager *m)
+{
+    uint32_t accepted = m->account.transaction_version, now = m->chain.transaction_version;
+    if (m->phase < MANAGER_CHAIN_WAIT || !now || PLANTED(VERSION_IGNORED))
+        return;
+    if (!accepted || accepted == now) {
+        m->chain.version_since = UINT64_MAX;
+        return;
+    }
+    if (m->suspension.why == MANAGER_SUSPENSION_TRANSACTION_VERSION)
+        return;
+    if (m->chain.version_since == UINT64_MAX) {
+        m->chain.version_since = m->chain.best;
+        manager__alert(m,
+                       "transaction_version is %u at block %llu and calls were accepted for %u: "
+                       "nothing is signed, and the account is suspended if it still is when a "
+                       "later block is final",
+                       now, (unsigned long long)m->chain.version_since, accepted);
+        manager__fx(m, MANAGER_FX_RECHECK_RUNTIME);
+    }
+    if (!heard_is_near(m->chain.finalized, m->chain.version_since))
+        m->chain.version_since = m->chain.finalized; /* that height was invented */
+    if (m->final.processed > m->chain.version_since)
+        manager__suspend(
+            m, MANAGER_SUSPENSION_TRANSACTION_VERSION,
+            "transaction_version is %u and calls were accepted for %u: they may mean something "
+            "else now; nothing is signed until an operator resumes the account",
+            now, accepted);
 }

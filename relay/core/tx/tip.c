@@ -38,11 +38,6 @@ u128 manager__tip_first(const struct manager *m, const struct manager_outbox_row
                   cap_of(m, o->has_max_tip ? o->max_tip : MANAGER_NO_CAP));
 }
 
-u128 manager__tip_of(const struct row *row)
-{
-    return row->terms ? row->terms->tip : 0;
-}
-
 /* The tip requested for the next attempt, limited by the present cap. */
 u128 manager__tip_next(const struct manager *m, const struct row *row)
 {
