@@ -3,10 +3,10 @@
  * calls of the two cores to here. */
 #include <stdio.h>
 
-#include "manager_internal.h"
 #include "relay/core/poll/poll.h"
 #include "sim.h"
 #include "sim_relay.h"
+#include "state.h"
 
 void __real_manager_step(struct manager *m, uint64_t now, const struct manager_event *ev,
                          const struct manager_effect **ret_effects, size_t *ret_count);

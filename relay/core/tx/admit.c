@@ -1,12 +1,16 @@
 /* From the outbox to rows: nonces are given in order, one ADMIT at a time, up to the window.
  * Until ADMITTED nothing of it is real: a refused admission gives its nonces back by never
  * having taken them. */
+#include "admit.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "manager_internal.h"
+#include "effects.h"
+#include "sign.h"
+#include "suspend.h"
 
 uint32_t manager__room(const struct manager *m)
 {

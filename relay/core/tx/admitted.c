@@ -1,5 +1,7 @@
 /* An admission is stored: its rows join the line. */
-#include "manager_internal.h"
+#include "admit.h"
+#include "ends.h"
+#include "sign.h"
 
 static void set_terms(struct row *row, const struct admitting *a, u128 tip)
 {

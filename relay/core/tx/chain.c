@@ -1,6 +1,14 @@
 /* The node: up, down, best blocks, the runtime. */
+#include "chain.h"
+
 #include "base/heard.h"
-#include "manager_internal.h"
+#include "effects.h"
+#include "probe.h"
+#include "reconcile.h"
+#include "sign.h"
+#include "stop.h"
+#include "submit.h"
+#include "suspend.h"
 
 static void hear_of(struct manager *m, uint64_t number)
 {

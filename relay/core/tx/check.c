@@ -1,6 +1,6 @@
 /* Invariants over the whole state, for tests and the simulator: too slow for every step of a
  * product. */
-#include "manager_internal.h"
+#include "state.h"
 
 /* What a row's state says of the members that the manager writes. */
 static void check_row(const struct row *row)

@@ -1,5 +1,7 @@
 /* The list of effects of one step, and the memory they point into: both live until the next
  * step. */
+#include "effects.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "manager_internal.h"
 
 void manager__effects_reset(struct manager *m)
 {

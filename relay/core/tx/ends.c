@@ -1,5 +1,7 @@
 /* How a row ends: by a finalized block, with or without one of its extrinsics, and how the ends
  * are stored. */
+#include "ends.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +9,10 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/hex.h"
-#include "manager_internal.h"
+#include "effects.h"
+#include "probe.h"
+#include "sign.h"
+#include "submit.h"
 
 /* `hash`: the attempt of ours that `block` holds; with no block, what was last signed and never
  * included. */

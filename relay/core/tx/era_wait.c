@@ -15,7 +15,9 @@
  *
  * The table has the claim's time and the height, so a successor goes on with the same wait. */
 #include "base/heard.h"
-#include "manager_internal.h"
+#include "effects.h"
+#include "phase.h"
+#include "reconcile.h"
 
 void manager__era_wait_loaded(struct manager *m, const struct manager_event *ev)
 {

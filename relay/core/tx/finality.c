@@ -2,8 +2,14 @@
  * order. */
 #include <stdlib.h>
 
+#include "admit.h"
 #include "base/hex.h"
-#include "manager_internal.h"
+#include "effects.h"
+#include "ends.h"
+#include "nonces.h"
+#include "reconcile.h"
+#include "sign.h"
+#include "suspend.h"
 
 void manager__follow(struct manager *m, uint64_t from)
 {

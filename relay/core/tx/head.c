@@ -1,6 +1,9 @@
 /* The head of the line: the lowest nonce that is in no block yet. When it makes no progress it
  * pays more, and in the end it is given up; a gap that it leaves below pooled rows is measured. */
-#include "manager_internal.h"
+#include "effects.h"
+#include "sign.h"
+#include "stop.h"
+#include "suspend.h"
 
 struct row *manager__head(const struct manager *m)
 {

@@ -1,6 +1,7 @@
 /* The effect of a probe, a refusal or a status on a row: unsure, pooled, or lost. Only a probe
  * that began after the row became unsure judges it (probe.c). */
-#include "manager_internal.h"
+#include "probe.h"
+#include "sign.h"
 
 void manager__unsure(struct manager *m, struct row *row, bool at_once, bool tentative)
 {

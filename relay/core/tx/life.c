@@ -1,5 +1,7 @@
 /* An account that was reaped: the rows of its former life end, then nonces begin anew. */
-#include "manager_internal.h"
+#include "ends.h"
+#include "probe.h"
+#include "suspend.h"
 
 void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t block)
 {

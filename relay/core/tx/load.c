@@ -1,8 +1,18 @@
 /* From promotion, or a write with unknown outcome, to CHAIN_WAIT: the rows of the table. */
+#include "load.h"
+
 #include <string.h>
 
+#include "admit.h"
 #include "base/error.h"
-#include "manager_internal.h"
+#include "chain.h"
+#include "effects.h"
+#include "phase.h"
+#include "reconcile.h"
+#include "sign.h"
+#include "stop.h"
+#include "submit.h"
+#include "suspend.h"
 
 /* Drops everything that came from the table or from queries; keeps what the chain reported. */
 void manager__forget(struct manager *m)

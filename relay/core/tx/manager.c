@@ -8,8 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admit.h"
 #include "base/alloc.h"
-#include "manager_internal.h"
+#include "chain.h"
+#include "effects.h"
+#include "ends.h"
+#include "load.h"
+#include "nonces.h"
+#include "phase.h"
+#include "probe.h"
+#include "reconcile.h"
+#include "sign.h"
+#include "stop.h"
+#include "submit.h"
+#include "suspend.h"
 
 struct manager *manager_new(const struct manager_config *config)
 {

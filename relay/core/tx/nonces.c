@@ -1,6 +1,11 @@
 /* The next nonce: what the first probe and the chain mean for it, the holes below it, nonces
  * that are free again, and how it is stored. */
-#include "manager_internal.h"
+#include "nonces.h"
+
+#include "effects.h"
+#include "ends.h"
+#include "phase.h"
+#include "probe.h"
 
 uint64_t manager__nonce_known(const struct manager *m)
 {

@@ -6,7 +6,9 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "manager_internal.h"
+#include "ends.h"
+#include "reconcile.h"
+#include "sign.h"
 
 enum { NO_BLOCKS_MS = 30000, NO_FINAL_MS = 60000, SIGN_TICKS = 2 };
 

@@ -4,7 +4,10 @@
  * table prints. From CHAIN_WAIT on the rows are in memory; only LEADING submits, signs and
  * admits. */
 #include "base/buf.h"
-#include "manager_internal.h"
+#include "effects.h"
+#include "load.h"
+#include "phase.h"
+#include "suspend.h"
 
 enum { PHASES = MANAGER_LEADING + 1 };
 

@@ -13,10 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admit.h"
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/heard.h"
-#include "manager_internal.h"
+#include "effects.h"
+#include "ends.h"
+#include "sign.h"
 
 bool manager__hole_ours(const struct manager *m, const struct row *hole)
 {

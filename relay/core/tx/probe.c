@@ -7,7 +7,12 @@
  * time; this way round the later nonce sees it. What then seems to be lost is looked for in the
  * blocks of the best chain that are not final: of an account that was reaped in one of them the
  * nonce says that nothing was used. */
-#include "manager_internal.h"
+#include "probe.h"
+
+#include "effects.h"
+#include "nonces.h"
+#include "phase.h"
+#include "reconcile.h"
 
 /* Blocks that are not final, where something seems lost: need not be read, are read, or are too
  * many. */

@@ -12,11 +12,16 @@
  *
  * Which transaction an extrinsic belongs to is decided by its call, in SQL (schema/,
  * leader_adopt). */
+#include "reconcile.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "manager_internal.h"
+#include "effects.h"
+#include "ends.h"
+#include "load.h"
+#include "probe.h"
 
 void manager__found_clear(struct manager *m)
 {

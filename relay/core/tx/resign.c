@@ -1,8 +1,13 @@
 /* New bytes for a row, and fillers: who needs them, and at what pace they are signed. */
 #include <string.h>
 
+#include "admit.h"
 #include "base/alloc.h"
-#include "manager_internal.h"
+#include "effects.h"
+#include "ends.h"
+#include "sign.h"
+#include "stop.h"
+#include "suspend.h"
 
 /* New bytes at the same nonce are always safe: the chain takes one of them (I5). */
 void manager__resign(struct manager *m, struct row *row, enum row_reason reason)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "manager_internal.h"
+#include "state.h"
 
 uint32_t manager_era_fit(uint32_t period, uint64_t from, uint64_t last)
 {

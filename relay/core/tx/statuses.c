@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "manager_internal.h"
+#include "effects.h"
+#include "ends.h"
+#include "probe.h"
+#include "submit.h"
 
 void manager__unwatch(struct manager *m, struct row *row)
 {

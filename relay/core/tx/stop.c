@@ -13,13 +13,18 @@
  * answer. It is raced even if its tip may not rise, because the pool that was asked holds nothing
  * to outbid. That it is invalid is on no record, so each leader finds it out by submitting the
  * bytes again: if leaders change more often than eras end, a row that waited would never end. */
+#include "stop.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "manager_internal.h"
+#include "effects.h"
+#include "ends.h"
+#include "sign.h"
+#include "suspend.h"
 
 /* ---- request polls ---- */
 

@@ -1,11 +1,19 @@
 /* To the node and back: submissions in nonce order, and what their answers mean. */
+#include "submit.h"
+
 #include <stdio.h>
 #include <string.h>
 
+#include "admit.h"
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
-#include "manager_internal.h"
+#include "effects.h"
+#include "ends.h"
+#include "probe.h"
+#include "sign.h"
+#include "stop.h"
+#include "suspend.h"
 
 static void submit(struct manager *m, struct row *row)
 {

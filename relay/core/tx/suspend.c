@@ -15,13 +15,16 @@
  * A suspension is written to the table, where operators see it. The order to resume is read there
  * too: by a request poll that began after the suspension was stored and finds the account not
  * paused. */
+#include "suspend.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/heard.h"
-#include "manager_internal.h"
+#include "effects.h"
+#include "stop.h"
 
 bool manager__blocked(const struct manager *m)
 {

@@ -4,7 +4,8 @@
  *
  * Terms are kept only for rows that have any: a million rows without tips cost nothing for them. */
 #include "base/alloc.h"
-#include "manager_internal.h"
+#include "sign.h"
+#include "stop.h"
 
 static u128 lesser(u128 a, u128 b)
 {

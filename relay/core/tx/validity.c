@@ -2,7 +2,9 @@
 #include <stdio.h>
 
 #include "base/heard.h"
-#include "manager_internal.h"
+#include "effects.h"
+#include "ends.h"
+#include "sign.h"
 
 bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, size_t size)
 {

@@ -6,7 +6,9 @@
  * that within a few blocks, and tries for more only after a while, which doubles each time that
  * there is no room. What is on the wire when a pool turns out to be full for the first time is the
  * price of finding that out, so that begins with few and grows slowly. */
-#include "manager_internal.h"
+#include "sign.h"
+#include "stop.h"
+#include "submit.h"
 
 enum {
     WAIT_MIN = 16, /* blocks until more than the limit is tried */

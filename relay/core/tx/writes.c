@@ -3,9 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admit.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "manager_internal.h"
+#include "effects.h"
+#include "ends.h"
+#include "load.h"
+#include "nonces.h"
+#include "probe.h"
+#include "reconcile.h"
+#include "sign.h"
+#include "submit.h"
+#include "suspend.h"
 
 struct manager_effect *manager__write(struct manager *m, enum manager_effect_type write)
 {

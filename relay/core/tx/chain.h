@@ -1,0 +1,17 @@
+/* The node is up or down, best blocks, the runtime, and the pace of repair. */
+#ifndef RELAY_CORE_TX_CHAIN_H
+#define RELAY_CORE_TX_CHAIN_H
+
+#include "state.h"
+
+void manager__chain_ready(struct manager *m);
+void manager__runtime(struct manager *m, const struct manager_event *ev);
+void manager__chain_back(struct manager *m);
+void manager__chain_up(struct manager *m, const struct manager_event *ev);
+void manager__chain_down(struct manager *m);
+void manager__best(struct manager *m, const struct manager_event *ev);
+
+void manager__chain_tick(struct manager *m, bool block);
+void manager__stall_pump(struct manager *m);
+
+#endif
