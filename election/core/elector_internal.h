@@ -7,7 +7,8 @@
 #include "election/core/elector.h"
 #include "election/core/ring.h"
 
-#define ELECTOR_NEVER UINT64_MAX
+#define ELECTOR_NEVER   UINT64_MAX
+#define ELECTOR_BY_SCAN UINT64_MAX /* elector__retire: a scan decides when to bid */
 
 /* One account. At most one request (LOCK, CLAIM, EVICT, RELEASE) is in flight. The *_WAIT state
  * names it and lasts until its answer, even if the result is no longer wanted: then it is handed
@@ -97,15 +98,40 @@ elector__emit(struct elector *e, const struct elector_account *a,
               enum elector_effect_type type); /* a NULL: not about an account */
 void elector__learn(struct elector_account *a, const char *holder, const char *address,
                     int64_t epoch);
-uint64_t elector__bid_delay(struct elector *e);
-void elector__bid(struct elector *e, struct elector_account *a, uint64_t now);
-void elector__evict(struct elector *e, struct elector_account *a, uint64_t now);
 
+/* ---- elector_bid.c ---- */
+
+uint64_t elector__bid_delay(struct elector *e);
+/* Ask for the lock, or, where none is used, for the claim; later if too many bids are in flight. */
+void elector__bid(struct elector *e, struct elector_account *a, uint64_t now);
+void elector__claim(struct elector *e, struct elector_account *a, uint64_t now);
+void elector__evict(struct elector *e, struct elector_account *a, uint64_t now);
 void elector__bid_at(struct elector *e, struct elector_account *a, uint64_t due);
 void elector__evict_at(struct elector *e, struct elector_account *a, uint64_t due);
+/* Return to FOLLOWER from any state. The account bids after `delay`, or when a scan finds a reason
+ * (ELECTOR_BY_SCAN). Lock and claim are released, the lock first, so that a relay that is notified
+ * of the release finds it free. While the store is down both stay recorded as owed. */
+void elector__retire(struct elector *e, struct elector_account *a, uint64_t now, uint64_t delay);
+void elector__on_lock_reply(struct elector *e, uint64_t now, const struct elector_event *ev);
+void elector__on_claim_reply(struct elector *e, uint64_t now, const struct elector_event *ev);
+void elector__on_evict_reply(struct elector *e, uint64_t now, const struct elector_event *ev);
+void elector__on_release_reply(struct elector *e, uint64_t now, const struct elector_event *ev);
+
+/* ---- elector_tenure.c ---- */
+
+void elector__tell_gate(struct elector *e, struct elector_account *a, bool open,
+                        const char *reason);
+/* The claim was granted, and a.orphan_claim is its epoch. */
+void elector__promote(struct elector *e, struct elector_account *a, uint64_t now);
+/* The gate shuts before any effect is listed. `orphan_claim`: the claim in the table may still be
+ * ours. */
 void elector__demote(struct elector *e, struct elector_account *a, uint64_t now, bool orphan_claim,
                      const char *reason);
 uint64_t elector__heartbeat(struct elector *e); /* with jitter */
+void elector__renew(struct elector *e, uint64_t now);
+void elector__on_renew_reply(struct elector *e, uint64_t now, const struct elector_event *ev);
+void elector__on_stale(struct elector *e, uint64_t now, const struct elector_event *ev);
+void elector__on_doubt(struct elector *e, uint64_t now, const struct elector_event *ev);
 
 /* ---- elector_place.c ---- */
 
