@@ -66,7 +66,7 @@ static void end(struct wait *w, const char *result, int exit_code)
     listen_close(w->listen, part_closed, w);
 }
 
-/* Why it is not done yet, for a person who waited in vain. */
+/* Prints the reason why the transaction has not ended within the time-out. */
 static void print_why(void *arg, const struct conn_result *r)
 {
     struct wait *w = arg;

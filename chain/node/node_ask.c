@@ -39,9 +39,9 @@ static struct node_ask *of_call(struct rpc_call *call)
     return a;
 }
 
-/* What the endpoint refuses is asked in another way, or of another endpoint: then this one is left.
- * True: nobody answers it to us. */
-static bool nobody_answers(struct node_ask *a, enum lack kind)
+/* The node asks in another way for what the endpoint refuses, or leaves it for another endpoint.
+ * True: no endpoint answers. */
+static bool no_endpoint_answers(struct node_ask *a, enum lack kind)
 {
     struct node *n = a->node;
     const struct rpc_call *call = &a->call;
@@ -76,7 +76,7 @@ static void got_nonce(struct rpc_call *call)
         ask_nonce_of_runtime(a);
         return;
     }
-    if (nobody_answers(a, LACK_STATE))
+    if (no_endpoint_answers(a, LACK_STATE))
         log_warn("node.nonce_untold", "text=\"%s\"", a->err.text);
     a->found = !a->err.code && !jv_is(call->result, JV_NULL);
     if (!a->err.code && !wire_account(call->result, NULL, &a->number, NULL))
@@ -156,7 +156,7 @@ static bool read_list(struct node_ask *a, const struct jv *list, uint64_t number
 static void got_pending(struct rpc_call *call)
 {
     struct node_ask *a = of_call(call);
-    a->untold = nobody_answers(a, LACK_POOL);
+    a->untold = no_endpoint_answers(a, LACK_POOL);
     if (a->untold)
         log_warn("node.pool_untold", "text=\"%s\"", a->err.text);
     a->found = !a->err.code && read_list(a, call->result, a->node->info.best_number + 1);

@@ -27,7 +27,7 @@
 enum {
     AGAIN_ALONE =
         5, /* repetitions of the endpoint in use, a tick apart, where it is the only one */
-    LIMIT_TICKS = 15, /* so long a doubt waits for another endpoint that does not answer */
+    LIMIT_TICKS = 15, /* a doubt waits this long for another endpoint that does not answer */
     VOTE_TICKS = 3,   /* and a contradiction for those that did not answer yet */
     TOLD_TICKS = 2,   /* node_unconfirmed reports what waits for longer */
     TOLD_MS = 10000,

@@ -33,7 +33,7 @@ struct endpoint {
     uint64_t lacks_to[LACK_COUNT]; /* of this height and all below, when it was asked last */
     uint64_t lacks_at[LACK_COUNT]; /* then; 0: never */
     bool other_chain;              /* its genesis was another one, when it was asked last */
-    bool waited;                   /* in vain, for what others lack, since it was up last */
+    bool waited;                   /* a wait for it has ended without it, since it was up last */
     uint64_t back_at;              /* it was back while something waited for it; 0: never */
 };
 

@@ -16,7 +16,7 @@
 
 enum {
     LACK_MS = 60000, /* an endpoint is not tried again before, for what it lacked or at all */
-    AWAY_TICKS = 30, /* so long a block waits for endpoints that are away and may have it */
+    AWAY_TICKS = 30, /* a block waits this long for endpoints that are away and may have it */
 };
 
 static const char *const names[] = {

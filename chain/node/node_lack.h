@@ -17,15 +17,15 @@ struct reach {
 };
 
 /* The present endpoint lacks this. True: another one may have it, and the node leaves this one with
- * this reason. False: nobody is known to have it. */
+ * this reason. False: no endpoint is known to have it. */
 bool lack_leave(struct node *n, enum lack kind, uint64_t number, const struct err *why);
 /* Ask the present endpoint up to where it lacks blocks. True: blocks_reached follows. False: there
  * is nothing to find out. */
 bool lack_search(struct node *n, enum lack kind, uint64_t number, const struct err *why);
 /* "url: method of block 5: State already discarded (not this block)" */
 void lack_refusal(const struct rpc_call *call, const char *url, const char *of, struct err *ret);
-/* Nobody is known to have it, but an endpoint is away that may: it is waited for, for a while.
- * False: there is none, or it was waited for in vain. True: blocks_reached follows. */
+/* Wait for a while for an endpoint that is away and may have it. True: blocks_reached follows.
+ * False: no such endpoint is away, or the wait is over and it did not come back. */
 bool lack_wait(struct node *n, enum lack kind, uint64_t number);
 void lack_back(struct node *n, size_t endpoint); /* its connection opened */
 bool lack_may_return(const struct node *n, size_t endpoint);

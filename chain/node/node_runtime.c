@@ -20,7 +20,7 @@ static uint64_t constant(const struct metadata *md, const char *pallet, const ch
     return value;
 }
 
-/* A prefix that SS58 cannot express is as good as none: the generic one takes its place. */
+/* The generic prefix takes the place of one that SS58 cannot express. */
 static uint16_t ss58_prefix(const struct metadata *md)
 {
     enum { GENERIC = 42 };

@@ -10,7 +10,7 @@
 #include "node_internal.h"
 
 enum {
-    LIMIT_TICKS = 5,  /* so long an endpoint is waited for that does not answer */
+    LIMIT_TICKS = 5,  /* the wait for an endpoint that does not answer */
     AGAIN_TICKS = 10, /* then it is another block in whose state they are asked for it */
     LEAVE_TICKS = 30, /* a contradiction by most of them lasts for longer than an upgrade takes */
     TOLD_MS = 10000,
@@ -138,7 +138,7 @@ static void begin(struct node *n, struct runtime *r, const uint8_t *at)
     loop_timer_at(s->timer, now + node__tick_ms(n));
 }
 
-/* Nobody waits for that one any more. */
+/* The runtime that was asked about is no longer the one in use. */
 static bool outdated(const struct node *n)
 {
     const struct second *s = &n->second;

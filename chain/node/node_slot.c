@@ -101,7 +101,6 @@ static void slot_unread(struct slot *s)
         slot_nonces_unknown(s);
 }
 
-/* Nobody is known to have what this endpoint lacks, or the next one is asked. */
 void slot_decide(struct slot *s)
 {
     struct node *n = s->node;

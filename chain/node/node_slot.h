@@ -87,7 +87,8 @@ void slot_lacks(struct slot *s, enum lack kind, const struct err *why);
 /* The answer says that the endpoint has no such block, or does not answer this question. True: it
  * is handled. */
 bool slot_lacks_body(struct slot *s);
-/* It was found out what this endpoint lacks. Must be called in SLOT_REACH_WAIT. */
+/* The range that this endpoint lacks is known: leave it for one that may have the block, wait for
+ * such an endpoint, or go on without. Must be called in SLOT_REACH_WAIT. */
 void slot_decide(struct slot *s);
 void slot_clear(struct slot *s); /* back to SLOT_IDLE; the attempts are kept */
 void slot_again(struct slot *s); /* the same, and the pipeline goes on */

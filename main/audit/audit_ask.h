@@ -1,5 +1,5 @@
 /* Questions to one endpoint, several at a time, over a connection of its own. Each function blocks;
- * it runs the loop until all answers are there. */
+ * it runs the loop until all answers have come. */
 #ifndef MAIN_AUDIT_AUDIT_ASK_H
 #define MAIN_AUDIT_AUDIT_ASK_H
 

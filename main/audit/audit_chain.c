@@ -326,12 +326,12 @@ int audit_chain_read(struct audit_chain *c, const struct audit *a, uint64_t from
 int audit_chain_at(struct audit_chain *c, int64_t time_ms, uint64_t last, uint64_t *ret_block,
                    struct err *err)
 {
-    struct audit nobody = {0};
+    struct audit no_accounts = {0};
     uint64_t low = 1, high = last + 1;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
         struct audit_chunk one;
-        int rc = audit_chain_read(c, &nobody, middle, 1, &one, err);
+        int rc = audit_chain_read(c, &no_accounts, middle, 1, &one, err);
         int64_t then = rc ? -1 : one.blocks[0].time_ms;
         audit_chunk_done(&one);
         if (rc)

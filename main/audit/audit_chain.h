@@ -1,5 +1,5 @@
 /* Reads final blocks for an audit: by its own questions to one endpoint, several at a time. Each
- * function blocks; it runs the loop until all answers are there. */
+ * function blocks; it runs the loop until all answers have come. */
 #ifndef MAIN_AUDIT_AUDIT_CHAIN_H
 #define MAIN_AUDIT_AUDIT_CHAIN_H
 

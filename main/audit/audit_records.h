@@ -1,5 +1,5 @@
 /* Reads what the tables have on record, for an audit. Each function blocks; it runs the loop until
- * the answer is there. The login needs the rights of a relay (role txrelay_relay). */
+ * the answer has come. The login needs the rights of a relay (role txrelay_relay). */
 #ifndef MAIN_AUDIT_AUDIT_RECORDS_H
 #define MAIN_AUDIT_AUDIT_RECORDS_H
 

@@ -1,5 +1,5 @@
 -- What ended without effect and was not retried yet, oldest first: $1 account, $2 outcome, $3 creator, $4 and $5 enqueued from and
--- before, $6 at most so many. NULL: any.
+-- before, $6 at most this many rows. NULL: any.
 SELECT t.id, t.account, t.outcome, t.creator, t.created_at, t.error
 FROM txrelay.transactions t
 WHERE t.stage = 'finished' AND t.outcome IN ('failed', 'expired', 'cancelled', 'usurped', 'dispatch_error') AND t.retried_as IS NULL

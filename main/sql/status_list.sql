@@ -1,5 +1,5 @@
 -- Transactions, newest first: $1 account, $2 state or stage, $3 outcome, $4 key, $5 creator, $6 and $7 enqueued from and before,
--- $8 at most so many. NULL: any.
+-- $8 at most this many rows. NULL: any.
 SELECT t.id, t.account, t.account_id, t.stage, t.state, t.outcome, t.nonce, t.attempts,
        extract(epoch FROM clock_timestamp() - t.created_at)::bigint AS age_s, t.tip, t.fee, t.waits, t.error, t.key, t.creator,
        t.hash, t.block_number, t.block_hash, t.created_at, t.updated_at, t.retry_of, t.retried_as

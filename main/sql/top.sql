@@ -1,4 +1,4 @@
--- What waits at each account, and what is blocked; the oldest first.
+-- Each account with its waiting transactions and the reason if it is blocked, the longest wait first.
 SELECT l.alias AS account, coalesce(w.queued, 0) AS queued, coalesce(w.pending, 0) AS pending, w.oldest_age_s, l.next_nonce,
        l.holder AS leader, extract(epoch FROM l.heartbeat_age)::bigint AS heartbeat_age_s, b.code AS blocked, b.reason
 FROM txrelay.leaders l

@@ -93,10 +93,10 @@ CREATE OR REPLACE VIEW txrelay.lock_holders AS
 
 -- Accounts that make no progress, since when, and why (code and reason; docs/obstacles.md explains each
 -- code). The database sees by itself that an account is paused, that it waits after lost commits, that
--- nodes refuse its first pending transaction, that a presigned transaction waits for lower nonces, that
--- nobody leads it, also because some session keeps its lock, or that an application keeps one of the first
--- hundred rows of its outbox locked. The rest its leader sees, and tells when it has lasted for 5 s. Costs
--- six index probes per account, and a look at the locks. The blocks that are left of a wait count from the
+-- nodes refuse its first pending transaction, that a presigned transaction waits for lower nonces, that no
+-- relay leads it, also because another session keeps its lock, or that an application keeps one of the first
+-- hundred rows of its outbox locked. The leader reports all other reasons after they have lasted for 5 s.
+-- Costs six index probes per account, and one scan of the locks. The blocks that are left of a wait count from the
 -- finalized block of the leader's last renewal.
 CREATE OR REPLACE VIEW txrelay.blocked_accounts AS
     SELECT a.alias AS account, '0x' || encode(a.account_id, 'hex') AS account_id,
@@ -163,7 +163,7 @@ CREATE OR REPLACE VIEW txrelay.follow_finished AS
     FROM txrelay.finished_transactions f WHERE f.requeued IS NULL;
 
 -- The sessions whose notifications readers believe: those of relays. Any session may NOTIFY, and the
--- server stamps each notification with the sender's backend. Everybody may see these columns.
+-- server stamps each notification with the sender's backend. Every login may read these columns.
 CREATE OR REPLACE VIEW txrelay.follow_sources AS
     SELECT s.pid FROM pg_catalog.pg_stat_get_activity(NULL) s
     WHERE s.datid = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())

@@ -508,7 +508,7 @@ $$;
 -- dead relay stops being a member when its session ends; otherwise its time must run out. best: the
 -- highest block that any of them has heard of, also one that died or left within the last minute: a
 -- relay that starts must not believe a node that is behind what the others had seen. The first
--- caller removes old rows, and nobody waits for that.
+-- caller removes old rows; other callers do not wait for it.
 CREATE OR REPLACE FUNCTION txrelay.member_heartbeat(p_holder text, p_address text, p_serves bigint, p_ttl_ms int,
     p_session boolean DEFAULT false, p_leave boolean DEFAULT false, p_best bigint DEFAULT NULL,
     p_now timestamptz DEFAULT NULL)

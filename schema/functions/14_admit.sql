@@ -8,8 +8,8 @@
 -- A session keeps its plans for hours, and a plan that was made while a table was empty must still
 -- fit a million rows (a plain join of array and table took 44 s for 5,000 rows). So the statement
 -- fixes the plan: the array is the outer side, LATERAL with OFFSET 0 or LIMIT looks each row up by
--- its key, and the row is then written by its ctid. Nobody moves the row in between, because the
--- fence admits one writer. Only bump may, in the outbox; then the row is not found and the batch
+-- its key, and the row is then written by its ctid. No other session moves the row in between,
+-- because the fence admits one writer. Only bump may, in the outbox; then the row is not found and the batch
 -- fails with TR002.
 
 -- Moves outbox rows to pending_transactions and attempts. Nonces go up by one from the account's

@@ -193,7 +193,7 @@ BEGIN
     GET DIAGNOSTICS v_changed = ROW_COUNT;
     IF NOT p_states && '{refused,tried,unknown}' THEN
         -- This commit does not wait for the disk: if the server crashes, the chain reports these
-        -- states again. Nobody repeats a node's answer, or that it gave none.
+        -- states again. A node's answer, or that it gave none, comes only once.
         PERFORM set_config('synchronous_commit', 'off', true);
     ELSIF p_states && '{refused,tried}' THEN
         v_refused := refusals_note(p_account, p_epoch, p_nonces, p_hashes, p_states, p_errors);

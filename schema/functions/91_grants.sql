@@ -6,7 +6,7 @@ REVOKE ALL ON ALL TABLES IN SCHEMA txrelay FROM PUBLIC, txrelay_follower, txrela
 REVOKE ALL ON ALL SEQUENCES IN SCHEMA txrelay FROM PUBLIC, txrelay_follower, txrelay_app, txrelay_relay;
 REVOKE ALL ON ALL ROUTINES IN SCHEMA txrelay FROM PUBLIC, txrelay_follower, txrelay_app, txrelay_relay;
 
--- Everybody: which schema this is, where a transaction is, who leads. A follower may do this and no more.
+-- All three roles read which schema this is, where a transaction is, and who leads. A follower may do no more.
 GRANT USAGE ON SCHEMA txrelay TO txrelay_follower, txrelay_app, txrelay_relay;
 GRANT SELECT ON txrelay.schema_version, txrelay.schema_functions, txrelay.transactions, txrelay.leaders,
     txrelay.blocked_accounts, txrelay.follow_accounts, txrelay.follow_pending, txrelay.follow_finished, txrelay.follow_kept,

@@ -101,7 +101,7 @@ struct mem_lock_key {
 struct mem_lock {
     UT_hash_handle hh;
     struct mem_lock_key key;
-    struct mem_session *owner; /* exclusive; NULL: nobody */
+    struct mem_session *owner; /* exclusive; NULL: none */
     uint32_t count;            /* how often it was taken */
     uint32_t shared;           /* open transactions that have it shared */
 };

@@ -4,8 +4,8 @@
 #include "base/check.h"
 #include "mem/mem.h"
 
-/* Nobody ends anything in a transaction that stays open: what has ended so far is seen by what is
- * read next. */
+/* In this store no transaction stays open after it has ended a row, so the next read sees every
+ * row that has ended so far. */
 int64_t mem_follow_position(const struct mem_db *db)
 {
     int64_t now = mem_db_now_us(db);

@@ -1,4 +1,4 @@
-"""What an operator sees: tables that fit, JSON with types, filters, and a message for each mistake."""
+"""The commands' output: tables within 100 columns, typed JSON, filters, and a message for each mistake."""
 import contextlib
 import json
 import socket
@@ -20,7 +20,7 @@ def types(line):
 
 
 class Reading(unittest.TestCase):
-    """One world for all: reading changes nothing."""
+    """All tests share one world, because they only read."""
 
     @classmethod
     def setUpClass(cls):
@@ -48,7 +48,7 @@ class Reading(unittest.TestCase):
         found = types(line)
         for name in ('id', 'nonce', 'attempts', 'block_number', 'age_s'):
             self.assertIs(found[name], int, name)
-        for name in ('tip', 'fee'):  # beyond what a reader's numbers hold
+        for name in ('tip', 'fee'):  # JSON readers lose digits of such numbers
             self.assertRegex(line[name], r'^\d+$')
         for name in ('created_at', 'updated_at'):
             self.assertRegex(line[name], TIME)
@@ -195,8 +195,8 @@ class Acting(unittest.TestCase):
             self.assertEqual([json.loads(x)['account'] for x in twice], ['alice', 'alice'])
 
 
-# The command line, the exit code, and what the message has: the thing, the value, the way out. DB is a database with the
-# schema, BARE one without, APP and NOBODY the same as DB for other logins.
+# A command line, its exit code, and texts that the message must hold: the thing, the value, the way out. DB is a database
+# with the schema, BARE one without it. APP and NOBODY are DB with other logins.
 MISTAKES = (
     (('statsu',), 2, ("'statsu'", 'near: status', 'txrelay COMMAND --help')),
     (('help', 'acounts'), 2, ("'acounts'", 'near: accounts')),
@@ -267,7 +267,7 @@ MISTAKES = (
 )
 
 
-# A configuration, and what the message has besides the file and "line: L, column: C" of its third entry.
+# A configuration, and texts that the message must hold. The third entry is the "line: L, column: C" that it names.
 CONFIGS = (
     ('name: r\nchain:\n  endpoints:\n    - ws://x\nacounts:\n  - alias: a\n', ("'acounts'", 'near: accounts'), (5, 1)),
     ('chain:\n  endpoints:\n    - ws://x\n  genesi: 1\n', ("'genesi'", 'near: genesis'), (4, 3)),

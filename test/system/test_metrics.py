@@ -36,7 +36,7 @@ def samples(text):
 
 
 def raw(address, data):
-    """All that the endpoint answers until it closes."""
+    """Reads the endpoint's answer until it closes the connection."""
     host, port = address.rsplit(':', 1)
     with socket.create_connection((host, int(port)), 10) as s:
         s.sendall(data)
@@ -53,7 +53,7 @@ def raw(address, data):
 
 
 class Prometheus:
-    """A server that scrapes the relays every 200 ms."""
+    """A Prometheus that scrapes the relays every 200 ms."""
 
     def __init__(self, directory, targets):
         with socket.socket() as s:
@@ -73,7 +73,7 @@ class Prometheus:
         return json.loads(text)['data']['result']
 
     def up(self):
-        """How many targets answer; none before Prometheus itself is ready (503)."""
+        """The number of targets that answer; 0 until Prometheus is ready (503)."""
         try:
             ready, _ = get(self.address, '/-/ready')
             return len(self.query('up == 1')) if ready == 200 else 0
@@ -122,7 +122,7 @@ class TestMetrics(unittest.TestCase):
             printed = samples(cli('metrics', '--to', relay.address).stdout)
             self.assertEqual(printed.keys(), got.keys())
 
-            # Bounds: other methods, paths, names of hosts, and what is no HTTP.
+            # The endpoint refuses other methods, paths and host names, and text that is not HTTP.
             self.assertEqual(get(address, '/')[0], 404)
             self.assertEqual(get(address, '/metrics', method='POST')[0], 405)
             self.assertEqual(get(address, '/metrics', method='HEAD'), (200, ''))
@@ -134,7 +134,7 @@ class TestMetrics(unittest.TestCase):
             twice = raw(address, b'GET /healthz HTTP/1.1\r\n\r\n' * 2)
             self.assertEqual(twice.count(b'HTTP/1.1 200 OK'), 2)
 
-            # What waits is seen: the account is paused, and time passes.
+            # The age of the oldest waiting transaction rises while the account is paused.
             world.pg.query("SELECT txrelay.account_pause('alice', 'lunch')")
             world.enqueue('waits')
             proc.wait_for('the age of what waits', lambda: samples(get(address, '/metrics')[1])[
@@ -150,7 +150,7 @@ class TestMetrics(unittest.TestCase):
             self.assertEqual(get(address, '/healthz')[0], 200)
 
     def test_address(self):
-        """Only loopback: the endpoint asks nobody for a name."""
+        """The endpoint listens on loopback only, because it asks for no password."""
         with World() as world:
             relay = world.relay('one', start=False, extra='metrics: 0.0.0.0:9464\n')
             done = subprocess.run([proc.TXRELAY, 'run', '--config', relay.config], capture_output=True, text=True, timeout=20)
@@ -159,7 +159,7 @@ class TestMetrics(unittest.TestCase):
             self.assertIn('127.0.0.1:PORT', done.stderr)
 
     def test_alerts(self):
-        """Each alert fires on the series that it is for, and on no others."""
+        """Each alert fires on its own series and on no others."""
         done = subprocess.run(['promtool', 'check', 'rules', RULES], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         tests = f'{PACKAGING}/prometheus/txrelay.test.yml'
@@ -187,7 +187,7 @@ class TestMetrics(unittest.TestCase):
             for expr in exprs:
                 expr = expr.replace('$__rate_interval', '5s').replace('$account', '.*').replace('$instance', '.*')
                 proc.wait_for(f'an answer to {expr}', lambda: prometheus.query(expr), 20)
-            # An alert compares: without the comparison it must have series, but for those that are there only in trouble.
+            # Without its comparison the expression of an alert must find series, unless they exist only in trouble.
             with open(RULES) as f:
                 rules = re.findall(r'alert: (\w+)\n +expr: (.*)', f.read())
             self.assertGreater(len(rules), 8)

@@ -119,7 +119,7 @@ int txrelay_timeout_ms(struct txrelay *t);
 void txrelay_process(struct txrelay *t); /* does not wait; not from a callback */
 
 /* For programs without an event loop: waits for at most max_ms (-1: until something is due), then
- * processes. 0, or -1 with errno (EINTR: a signal came; nothing is lost). Not from a callback. */
+ * processes. 0, or -1 with errno (EINTR: a signal came; call again). Not from a callback. */
 int txrelay_run(struct txrelay *t, int max_ms);
 
 /* Ends all subscriptions and frees everything. Not from a callback. It does not wait for the

@@ -2,8 +2,8 @@
  *
  * A sweep asks, for the accounts that are led, whether a poll that is due only because time has
  * passed would find anything. What it finds is only a reason to poll: the account reads it again
- * for itself, under its epoch. The accounts take turns, in slices, so that no answer that somebody
- * waits for stands behind a long one. An account whose turn came lately is covered: it sends no
+ * for itself, under its epoch. The accounts take turns, in slices, so that no urgent answer
+ * waits behind a long one. An account whose turn came lately is covered: it sends no
  * such polls of its own.
  *
  * A merged poll asks the same for the accounts that would poll their outbox in the next moment,

@@ -174,7 +174,7 @@ void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *blo
 /* ---- storing ends ---- */
 
 /* That a nonce was lost is certain only when all that is final was seen: a node that catches up
- * may show the account's former life, in which somebody else used it, then the end of that life,
+ * may show the account's former life, in which another program used it, then the end of that life,
  * after which the same bytes are good again, and then a block that holds them. */
 static bool is_lost(const struct manager *m, const struct row *row)
 {

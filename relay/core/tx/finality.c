@@ -244,8 +244,8 @@ bool manager_needs_blocks(const struct manager *m)
     return m->line.rows || m->reconcile.on;
 }
 
-/* Nobody has this block. Its account goes on by its nonces; of a transaction that may be in it,
- * only they can tell whether it is. */
+/* No endpoint has this block. The account goes on by its nonces, which alone can show whether a
+ * transaction is in the block. */
 static void unread(struct manager *m, const struct manager_block *block)
 {
     if (!m->final.unread_to)

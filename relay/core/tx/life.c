@@ -11,8 +11,8 @@ void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t b
                      (unsigned long long)nonce, (unsigned long long)block, (unsigned long long)was);
 }
 
-/* The table knows of nonces that were used for good, and this chain knows them no more. A node that
- * lags says the same, so only a finalized block that is not below theirs can tell. */
+/* The table records nonces that final blocks used, and the chain's nonce is below them. A node that
+ * lags answers the same, so only a finalized block at or above those blocks is proof. */
 void manager__former_life(struct manager *m, const struct manager_block *block)
 {
     if (block->number >= m->life.used_block && block->account_nonce < m->life.used_nonce)

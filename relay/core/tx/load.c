@@ -67,7 +67,7 @@ void manager__promote(struct manager *m, int64_t epoch)
     backoff_reset(&m->probe.backoff);
 }
 
-/* A write whose outcome is unknown is never guessed: forget, and read what is there. */
+/* The manager never guesses the outcome of a write: it drops its rows and reads the table. */
 void manager__reload(struct manager *m, bool at_once)
 {
     PRE(m->phase != MANAGER_IDLE);

@@ -325,8 +325,8 @@ uint64_t manager__presigned_rows(struct manager *m, const struct manager_event *
 
 /* ---- no other bytes ---- */
 
-/* Nobody can make its bytes get in any more, and no final block used its nonce. A runtime's
- * version never comes again; an era after the change every final block is under the new one. */
+/* Its bytes can never be included any more, and no final block used its nonce. A former version of
+ * the runtime never comes back: one era after the change every final block is under the new one. */
 static bool over(struct manager *m, struct row *row)
 {
     uint64_t searched = manager__searched(m),

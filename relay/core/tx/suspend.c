@@ -8,7 +8,7 @@
  * - SIGNING: the chain does not take what this relay would sign (another kind of key, an unknown
  *   signed extension). Nothing is admitted or signed; what is signed already may go on. It ends
  *   when the node describes a runtime that takes it, or when another relay leads that can sign.
- * - REAPED: the account's nonce is below one that was used for good: the account was removed and
+ * - REAPED: the account's nonce is below one that a final block used: the account was removed and
  *   exists again. After the order no byte of the former life is sent again: its rows go back to the
  *   outbox or end once their eras are over, then nonces begin anew.
  *

@@ -97,7 +97,7 @@ static void limit_found(struct manager *m)
     m->send.limit_from = m->line.blocks + m->send.limit_wait;
 }
 
-/* The pool has no room for what is there: half of it, once a block. */
+/* The pool is full: halve the window, once a block. */
 void manager__window_shrink(struct manager *m)
 {
     if (m->send.full_this_block)

@@ -38,7 +38,7 @@ int key_file_new(const char *path, struct err *err);
 struct keypair *keypair_free(struct keypair *key); /* wipes; NULL allowed; returns NULL */
 
 enum key_scheme keypair_scheme(const struct keypair *key);
-/* Made from the development phrase that everybody knows ("//Alice", or the phrase itself). */
+/* Was it made from the public development phrase ("//Alice", or the phrase itself)? */
 bool keypair_is_development(const struct keypair *key);
 /* false: the memory of some secret could not be locked (RLIMIT_MEMLOCK), so it may reach the
  * swap. */

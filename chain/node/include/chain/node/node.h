@@ -112,8 +112,8 @@ struct node_config {
      * blocks in which one is. Its signer_len is 0 if it is unsigned or does not decode. May be
      * called twice for the same extrinsic. */
     enum node_want (*wants)(void *arg, const struct node_included *x);
-    /* Does anybody need the body of the block at this height? If not, endpoints that lack it are
-     * not left for it. NULL: yes. */
+    /* Does the owner need the body of the block at this height? If not, the node keeps an endpoint
+     * that lacks it. NULL: yes. */
     bool (*needs)(void *arg, uint64_t number);
     /* Is the signature right under these facts of its block? PRE of NODE_WANT_VERIFIED: set. */
     enum tx_signature (*verify)(void *arg, const struct tx_included *x, const struct metadata *md,

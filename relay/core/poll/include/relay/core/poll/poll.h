@@ -184,8 +184,8 @@ struct poll_config {
 struct poll *poll_new(const struct poll_config *config, uint64_t now);
 struct poll *poll_free(struct poll *p);
 
-/* False: the event answers a query that was given up, or is of a former tenure. Nobody waits for
- * it, and the manager must not hear of it. */
+/* False: the event answers a query that was given up, or one of a former tenure. The caller drops
+ * it and does not pass it to the manager. */
 bool poll_step(struct poll *p, uint64_t now, const struct poll_event *ev);
 bool poll_take(struct poll *p, struct poll_effect *ret);
 uint64_t poll_deadline(const struct poll *p); /* when a TICK is wanted; UINT64_MAX: never */
