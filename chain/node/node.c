@@ -197,6 +197,7 @@ void node__ready(struct node *n)
     n->endpoints[n->endpoint_at].failed_at = 0;
     n->endpoints[n->endpoint_at].waited = false;
     n->recheck_at = loop_now_ms(n->loop) + n->config.silence_timeout_ms;
+    n->finalized.heard_ms = loop_now_ms(n->loop);
     heads_poll_later(n);
     if (n->config.on_ready)
         n->config.on_ready(n->config.arg, &n->info);
@@ -234,7 +235,8 @@ static void lost(struct node *n, const struct err *err)
     report_down(n, was_ready, err);
 }
 
-/* The next one in the list that may be connected to now; if none may, the one that may first. */
+/* The next one in the list that may be connected to now, rather one that was not slow lately; if
+ * none may, the one that may first. */
 static size_t endpoint_after(const struct node *n)
 {
     uint64_t now = loop_now_ms(n->loop), soonest = UINT64_MAX;
@@ -244,6 +246,7 @@ static size_t endpoint_after(const struct node *n)
         uint64_t not_before = rpc_not_before_ms(n->endpoints[at].rpc);
         if (not_before < now)
             not_before = now;
+        not_before += slow_lately(&n->endpoints[at], now); /* 1 ms later than the others */
         if (not_before < soonest) {
             soonest = not_before;
             found = at;

@@ -65,6 +65,7 @@ static void restart(struct node *n)
     n->follow_next = n->follow_from;
     n->link_known = false;
     confirm_stop(n);
+    slow_forget(n);
     for (size_t i = 0; i < NODE_PIPELINE; i++) {
         struct slot *s = &n->slots[i];
         s->attempts = 0;

@@ -34,10 +34,13 @@ void heads_apply(struct head_watch *w, const struct node_head *head)
         if (head->number < n->heard.base)
             heard_base(&n->heard, head->number); /* it said more before */
         memcpy(n->info.finalized_hash, head->hash, 32);
-        if (n->phase == NODE_READY)
-            blocks_kick(n);
-        else
+        if (n->phase != NODE_READY) {
             handshake_final_head(n);
+            return;
+        }
+        blocks_kick(n);
+        if (n->phase == NODE_READY)
+            slow_look(n);
         return;
     }
     n->info.best_number = head->number;
@@ -121,9 +124,17 @@ static void take(struct head_watch *w, const struct jv *item)
 void heads_item(struct rpc_sub *sub, const struct jv *item)
 {
     struct head_watch *w = CONTAINER_OF(sub, struct head_watch, sub);
+    struct node *n = w->node;
+    uint64_t before = n->info.finalized_number;
     w->notified = true;
+    w->heard_ms = loop_now_ms(n->loop);
     w->strikes = 0;
     take(w, item);
+    if (w->renewed && n->info.finalized_number > before)
+        log_warn("node.silent_subscription", "url=%s subscription=finalized from=%llu to=%llu",
+                 node__url(n), (unsigned long long)before,
+                 (unsigned long long)n->info.finalized_number);
+    w->renewed = false;
 }
 
 void heads_reset(struct node *n)
@@ -131,6 +142,7 @@ void heads_reset(struct node *n)
     n->best.waiting = n->finalized.waiting = false;
     n->best.strikes = n->finalized.strikes = 0;
     n->best.notified = n->finalized.notified = false;
+    n->finalized.renewed = false;
     if (n->runtime)
         n->runtime->confirmed = false;
     memset(n->births, 0, sizeof(n->births)); /* the next endpoint may be of another mind */
@@ -138,6 +150,7 @@ void heads_reset(struct node *n)
     confirm_stop(n);
     second_stop(n);
     lack_stop(n);
+    slow_forget(n);
     n->second.alone = false;
 }
 
@@ -197,11 +210,21 @@ static void poll_finalized(struct rpc_call *call)
                    0, NULL, NULL, poll_header);
 }
 
+/* Where nothing else tells the finalized head, a new subscription does: it begins with it. A chain
+ * whose finality stalls costs one in each silence_timeout_ms. */
+static bool is_silent(const struct node *n)
+{
+    return !n->no_finalized &&
+           loop_now_ms(n->loop) >= n->finalized.heard_ms + n->config.silence_timeout_ms;
+}
+
 static void ask_finalized(struct node *n)
 {
     if (n->finalized.notified || n->no_final_head) {
         n->finalized.notified = false;
         poll_again(n);
+        if (n->no_final_head && is_silent(n))
+            heads_renew_finalized(n);
         return;
     }
     rpc_call_start(node__rpc(n), &n->poll_call, "chain_getFinalizedHead", "[]", 0, NULL, NULL,

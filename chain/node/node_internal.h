@@ -12,6 +12,7 @@
 #include "node_handshake.h"
 #include "node_heads.h"
 #include "node_second.h"
+#include "node_slow.h"
 #include "rpc_internal.h"
 
 enum node_phase {
@@ -35,6 +36,8 @@ struct endpoint {
     bool other_chain;              /* its genesis was another one, when it was asked last */
     bool waited;                   /* a wait for it has ended without it, since it was up last */
     uint64_t back_at;              /* it was back while something waited for it; 0: never */
+    uint64_t lagged_at;            /* an account waited for a block that it lacked; 0: never */
+    uint64_t slow_at;              /* it fell behind its own blocks; 0: never */
 };
 
 struct node {
@@ -94,6 +97,7 @@ struct node {
     struct account *accounts;
     size_t account_count;
     struct reach reach;
+    struct slow slow;
     struct away {
         bool on;
         uint64_t number, since;

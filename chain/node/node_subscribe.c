@@ -95,3 +95,26 @@ static void subscribed(struct rpc_call *call)
         UNREACHABLE();
     }
 }
+
+/* Too many: the next poll tries again. Without the subscription nothing tells what is final. */
+static void renewed(struct rpc_call *call)
+{
+    struct node *n = node_of_sub(call);
+    struct err err;
+    if (!call->err.code || node__gone(&call->err) || n->phase != NODE_READY ||
+        call->refused == RPC_ERROR_PACE)
+        return;
+    lack_refusal(call, node__url(n), "", &err);
+    node__fault(n, &err);
+}
+
+void heads_renew_finalized(struct node *n)
+{
+    struct head_watch *w = &n->finalized;
+    PRE(n->phase == NODE_READY && !n->no_finalized);
+    rpc_unsubscribe(node__rpc(n), &w->sub, "chain_unsubscribeFinalizedHeads");
+    w->heard_ms = loop_now_ms(n->loop);
+    w->renewed = true;
+    rpc_subscribe_start(node__rpc(n), &w->sub, "chain_subscribeFinalizedHeads", "[]", NULL, NULL,
+                        renewed, heads_item, heads_ended);
+}

@@ -11,8 +11,9 @@
 
 enum {
     LOOK_MS = 1000,
-    LINES_MAX = 20,  /* of the log, in one look: an endpoint that is gone stops all accounts */
-    BATCH_MAX = 1000 /* accounts of one request */
+    LINES_MAX = 20,   /* of the log, in one look: an endpoint that is gone stops all accounts */
+    BATCH_MAX = 1000, /* accounts of one request */
+    BEHIND_MS = 3000, /* a node that lacks a known block for longer is left for another one */
 };
 
 struct service_obstacles {
@@ -20,6 +21,8 @@ struct service_obstacles {
     struct loop_timer *timer; /* NULL: closed */
     bool storing;             /* one request at a time */
     size_t next;              /* where the next look begins to collect what is to be stored */
+    bool behind;              /* in this look: an account waits for a block that the node lacks */
+    uint64_t behind_since;    /* 0: none does */
 };
 
 /* The request that is out, with copies of what it says. */
@@ -47,6 +50,7 @@ static void from_endpoints(struct obstacle *ret, enum obstacle_code code, const 
 /* What endpoints do not agree about. */
 static void see_endpoints(const struct service *s, const struct account *a, struct obstacle *ret)
 {
+    from_endpoints(ret, OBSTACLE_BEHIND, node_slow(s->node));
     from_endpoints(ret, OBSTACLE_UNCONFIRMED, node_unconfirmed(s->node));
     from_endpoints(ret, OBSTACLE_CONTRADICTED, node_contradicted(s->node, (size_t)a->index));
 }
@@ -56,6 +60,8 @@ static void see(const struct service *s, const struct account *a, uint64_t now,
                 struct obstacle *ret)
 {
     manager_obstacle(a->manager, now, ret);
+    if (ret->code == OBSTACLE_BEHIND)
+        s->obstacles->behind = true;
     bool node = ret->code == OBSTACLE_NODE;
     if (node && s->node_error[0])
         snprintf(ret->text, sizeof(ret->text), "no endpoint is usable: %s", s->node_error);
@@ -156,12 +162,26 @@ static void look_at(struct service *s, struct account *a, struct writing **w, si
         obstacle_forget(&a->obstacle);
 }
 
+/* Some blocks behind all the time, a node would be asked nothing for ever. */
+static void leave_what_is_behind(struct service *s)
+{
+    struct service_obstacles *o = s->obstacles;
+    uint64_t now = loop_now_ms(s->loop);
+    if (!o->behind || !o->behind_since)
+        o->behind_since = o->behind ? now : 0;
+    if (!o->behind || now < o->behind_since + BEHIND_MS)
+        return;
+    o->behind_since = 0;
+    node_behind(s->node);
+}
+
 static void look(void *arg)
 {
     struct service_obstacles *o = arg;
     struct service *s = o->room.service;
     struct writing *w = NULL;
     size_t lines = 0;
+    o->behind = false;
     for (size_t i = 0; i < s->account_count; i++) {
         struct account *a = &s->accounts[(o->next + i) % s->account_count];
         if (a->role == ACCOUNT_LEADER)
@@ -177,6 +197,7 @@ static void look(void *arg)
         s->ops++;
         store_obstacles_start(s->store, &w->run, stored);
     }
+    leave_what_is_behind(s);
     loop_timer_at(o->timer, loop_now_ms(s->loop) + LOOK_MS);
 }
 

@@ -391,6 +391,17 @@ const char *node_unconfirmed(struct node *n)
     return NULL;
 }
 
+void node_behind(struct node *n)
+{
+    (void)n;
+}
+
+const char *node_slow(const struct node *n)
+{
+    (void)n;
+    return NULL;
+}
+
 const char *node_contradicted(const struct node *n, size_t account)
 {
     (void)n;

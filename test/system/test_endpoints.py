@@ -297,6 +297,25 @@ class EndpointsTest(CaseTest):
         archives[0].greeting = None
         self.assertEqual(world.wait_end(tx)[0], 'ok')
 
+    def test_one_that_is_always_some_blocks_behind(self):
+        """Fewer than those for which it is left at once: the leader would wait for ever."""
+        world = self.world('--block-ms', '250', start=False)
+        lag = Lag(world.chain, 14)
+        lagging = Liar(world.chain.ws, lag.lie)
+        lagging.reply = lag.reply
+        self.addCleanup(lagging.close)
+        relay = world.relay('one', endpoints=[lagging.url, world.chain.ws])
+        world.wait_leader(relay)
+        other = world.relay('other')  # it tells how far the chain is
+        other.wait_log('relay.running')
+        world.enqueue('while it leads')
+        world.settle()
+        lagging.cut()
+        world.enqueue('after a reconnection')
+        relay.wait_log('chain.down.*it is behind [0-9]+, for which an account waits')
+        self.assert_once(world)
+        self.assertTrue(relay.leads('alice'))
+
     # ---- a leader whose endpoints are gone ----
 
     def test_a_leader_without_an_endpoint_gives_up(self):

@@ -817,6 +817,129 @@ static void silent_subscription(void **state)
     rig_done(&rig);
 }
 
+/* An endpoint that takes fewer calls than its blocks need. */
+static bool too_many(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                     const json_t *params)
+{
+    (void)f;
+    (void)params;
+    if (strcmp(method, "chain_getBlock") != 0)
+        return false;
+    fake_error(p, id, -32005, "Too many requests", NULL);
+    return true;
+}
+
+static bool is_slow(void *arg)
+{
+    enum { BLOCK_MS = 20 };
+    struct node_rig *rig = arg;
+    struct fake *f = &rig->fake[0];
+    uint64_t *next_ms = f->hook_arg, now = loop_now_ms(rig->loop);
+    if (now >= *next_ms && f->best < FAKE_BLOCKS - 1 && f->peer) {
+        *next_ms = now + BLOCK_MS;
+        fake_set_finalized(f, ++f->best); /* its chain goes on */
+    }
+    return node_slow(rig->node) || rig->down;
+}
+
+static void one_that_falls_behind(void **state)
+{
+    (void)state;
+    for (unsigned endpoints = 1; endpoints <= 2; endpoints++) {
+        struct node_rig rig;
+        uint64_t next_ms = 0;
+        rig_start(&rig, endpoints, &polkadot);
+        rig.config.confirm_ms = 5;
+        for (unsigned i = 0; i < endpoints; i++) {
+            add_empty(&rig.fake[i], FAKE_BLOCKS - 1);
+            rig.fake[i].finalized = rig.fake[i].best = 20;
+        }
+        rig.fake[0].hook = too_many;
+        rig.fake[0].hook_arg = &next_ms;
+        rig_connect(&rig);
+        node_follow(rig.node, 1);
+        rig_wait_ready(&rig, 1);
+        assert_true(run_until(rig.loop, is_slow, &rig, RIG_LIMIT_MS));
+        if (endpoints == 1) {
+            assert_int_equal(rig.down, 0);
+            assert_non_null(strstr(node_slow(rig.node), "calls a second"));
+            assert_non_null(strstr(node_slow(rig.node), "final blocks are not read yet"));
+        } else {
+            assert_int_equal(rig.down, 1);
+            assert_non_null(strstr(rig.why.text, "final blocks are not read yet"));
+            rig_wait_seen(&rig, 20); /* the other one is asked */
+            assert_null(node_slow(rig.node));
+        }
+        rig_done(&rig);
+    }
+}
+
+/* One that lacks a block for which an account waits is left, for one that did not lack it lately. */
+static void one_that_is_behind(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 2, &polkadot);
+    for (unsigned i = 0; i < 2; i++)
+        add_empty(&rig.fake[i], 4);
+    rig_connect(&rig);
+    rig_wait_ready(&rig, 1);
+    node_behind(rig.node);
+    rig_wait_ready(&rig, 2);
+    assert_non_null(strstr(rig.why.text, "it is behind"));
+    assert_int_equal(rig.down, 1);
+    node_behind(rig.node); /* the first one was behind a moment ago */
+    assert_non_null(node_info(rig.node));
+    assert_int_equal(rig.down, 1);
+    rig_done(&rig);
+    rig_start(&rig, 1, &polkadot);
+    rig_connect(&rig);
+    rig_wait_ready(&rig, 1);
+    node_behind(rig.node);
+    assert_non_null(node_info(rig.node));
+    rig_done(&rig);
+}
+
+/* And where nobody tells the finalized head when asked: the subscription is made anew, which begins
+ * with it, on the same connection. */
+static bool no_final_head(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                          const json_t *params)
+{
+    (void)params;
+    unsigned *subscribed = f->hook_arg;
+    *subscribed += !strcmp(method, "chain_subscribeFinalizedHeads");
+    if (strcmp(method, "chain_getFinalizedHead") != 0)
+        return false;
+    fake_error(p, id, -32601, "Method not found", NULL);
+    return true;
+}
+
+static void silent_subscription_without_the_question(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    unsigned subscribed = 0;
+    f->hook = no_final_head;
+    f->hook_arg = &subscribed;
+    add_empty(f, 6);
+    rig.config.silence_timeout_ms = 60;
+    f->finalized = f->best = 2;
+    rig_connect(&rig);
+    node_follow(rig.node, 1);
+    rig_wait_ready(&rig, 1);
+    rig_wait_seen(&rig, 2);
+    f->finalized = f->best = 4; /* no notification */
+    rig_wait_seen(&rig, 4);
+    f->finalized = f->best = 6;
+    rig_wait_seen(&rig, 6);
+    expect_heights(&rig, 1, 6);
+    assert_true(subscribed >= 3);
+    assert_int_equal(rig.ready, 1);
+    rig_done(&rig);
+}
+
 /* Wrong answers of every kind while a block is fetched: asked again, then the endpoint is left; no
  * height is lost and none comes twice. */
 static bool spoil(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
@@ -1123,6 +1246,9 @@ int main(void)
         cmocka_unit_test(blocks_of_two_runtimes),
         cmocka_unit_test(finality_that_disagrees),
         cmocka_unit_test(silent_subscription),
+        cmocka_unit_test(silent_subscription_without_the_question),
+        cmocka_unit_test(one_that_falls_behind),
+        cmocka_unit_test(one_that_is_behind),
         cmocka_unit_test(wrong_answers),
         cmocka_unit_test(r8_the_next_endpoint_has_the_state),
         cmocka_unit_test(r4_hashes_from_the_state),

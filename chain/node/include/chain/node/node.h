@@ -159,6 +159,12 @@ bool node_version_confirmed(struct node *n);
 /* What a final block, or the runtime, waits for while other endpoints do not say the same about it:
  * blocks are not reported meanwhile. Valid until the next call. NULL: nothing waits. */
 const char *node_unconfirmed(struct node *n);
+/* The owner waits for a block that another node has and that the present endpoint did not reach for
+ * a while: it is left for one that did not show the same lately. Nothing happens if there is none. */
+void node_behind(struct node *n);
+/* Final blocks come faster than the endpoint in use lets them be read, and there is no other one
+ * that may be faster: the figures. Valid until the loop runs. NULL: nothing is known of it. */
+const char *node_slow(const struct node *n);
 /* Endpoints contradict each other about the nonce of this watched account, and it counts as not
  * known. Valid until the loop runs. NULL: they do not. */
 const char *node_contradicted(const struct node *n, size_t account);

@@ -1,0 +1,123 @@
+/* Endpoints that are alive and of no use: too slow for their own blocks, or behind others.
+ *
+ * An endpoint that lets fewer questions be asked than its blocks need falls behind for ever: each
+ * second there are more final blocks that were not read. It is measured: if the lag did not shrink
+ * for a while, the endpoint is left for one that did not show the same lately. Where there is none
+ * the node stays and says so (node_slow). */
+#include "node_slow.h"
+
+#include <stdio.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "node_internal.h"
+
+enum {
+    LAG_MIN = NODE_PIPELINE, /* as many blocks are read at once */
+    LOOK_TICKS = 30,
+    FASTER_MS = 600000, /* another endpoint is not tried for it again before */
+    AGAIN_MS = 60000,   /* nor one that failed or lagged */
+    TELL_MS = 60000,
+};
+
+void slow_forget(struct node *n)
+{
+    n->slow.since = 0;
+    n->slow.on = false;
+}
+
+static bool waits_for_others(const struct node *n)
+{
+    return n->confirm.on || n->second.on || n->away.on;
+}
+
+static uint64_t lag_of(const struct node *n)
+{
+    uint64_t final = n->info.finalized_number;
+    return n->following && final >= n->follow_next ? final - n->follow_next + 1 : 0;
+}
+
+static bool is_recent(uint64_t at, uint64_t now, uint64_t ms)
+{
+    return at && now < at + ms;
+}
+
+bool slow_lately(const struct endpoint *e, uint64_t now)
+{
+    return is_recent(e->slow_at, now, FASTER_MS) || is_recent(e->lagged_at, now, AGAIN_MS);
+}
+
+static bool another_may_be_faster(const struct node *n, uint64_t now)
+{
+    for (size_t i = 0; i < n->endpoint_count; i++) {
+        const struct endpoint *e = &n->endpoints[i];
+        if (i != n->endpoint_at && !e->other_chain && !slow_lately(e, now) &&
+            !is_recent(e->failed_at, now, AGAIN_MS))
+            return true;
+    }
+    return false;
+}
+
+void node_behind(struct node *n)
+{
+    struct err err;
+    uint64_t now = loop_now_ms(n->loop);
+    if (n->phase != NODE_READY)
+        return;
+    n->endpoints[n->endpoint_at].lagged_at = now;
+    if (!another_may_be_faster(n, now))
+        return;
+    err_set(&err, ERR_NET, "%s: at block %llu it is behind %llu, for which an account waits",
+            node__url(n), (unsigned long long)n->info.best_number,
+            (unsigned long long)n->info.best_known);
+    node__fault(n, &err);
+}
+
+static void falls_behind(struct node *n, uint64_t lag, uint64_t now)
+{
+    struct slow *s = &n->slow;
+    struct err err;
+    uint64_t per_ks = node__rpc(n)->pace.per_ks;
+    char pace[60] = "it answers slowly";
+    if (per_ks)
+        snprintf(pace, sizeof(pace), "it takes %.1f calls a second", (double)per_ks / 1000);
+    err_set(&err, ERR_NET, "%s: %s: %llu final blocks are not read yet, %llu were %llu s ago",
+            node__url(n), pace, (unsigned long long)lag, (unsigned long long)s->lag,
+            (unsigned long long)(now - s->since) / 1000);
+    n->endpoints[n->endpoint_at].slow_at = now;
+    if (another_may_be_faster(n, now)) {
+        slow_forget(n);
+        node__fault(n, &err);
+        return;
+    }
+    s->on = true;
+    snprintf(s->text, sizeof(s->text), "%.199s", err.text);
+    if (now >= s->told_at)
+        log_warn("node.slow", "text=\"%s\"", s->text);
+    if (now >= s->told_at)
+        s->told_at = now + TELL_MS;
+}
+
+void slow_look(struct node *n)
+{
+    struct slow *s = &n->slow;
+    uint64_t now = loop_now_ms(n->loop), lag = lag_of(n);
+    PRE(n->phase == NODE_READY);
+    if (lag <= LAG_MIN || waits_for_others(n)) {
+        slow_forget(n);
+        return;
+    }
+    if (s->since && now < s->since + LOOK_TICKS * node__tick_ms(n))
+        return;
+    if (s->since && lag >= s->lag)
+        falls_behind(n, lag, now);
+    else
+        s->on = false;
+    s->since = now;
+    s->lag = lag;
+}
+
+const char *node_slow(const struct node *n)
+{
+    return n->phase == NODE_READY && n->slow.on ? n->slow.text : NULL;
+}

@@ -1,0 +1,24 @@
+/* Does the present endpoint let final blocks be read as fast as they come? */
+#ifndef CHAIN_NODE_NODE_SLOW_H
+#define CHAIN_NODE_NODE_SLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct node;
+struct endpoint;
+
+struct slow {
+    uint64_t since; /* the lag is compared with that of then; 0: there is none to compare */
+    uint64_t lag;   /* then: final blocks that were not read */
+    uint64_t told_at;
+    bool on;        /* it did not shrink, and no other endpoint is known to be faster */
+    char text[200]; /* if on */
+};
+
+bool slow_lately(const struct endpoint *e, uint64_t now); /* it fell behind, or lagged */
+void slow_look(struct node *n);                           /* a block is final */
+/* The stream of blocks starts over, or waits for something else than this endpoint. */
+void slow_forget(struct node *n);
+
+#endif
