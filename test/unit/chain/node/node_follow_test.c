@@ -874,7 +874,7 @@ static void one_that_falls_behind(void **state)
     }
 }
 
-/* One that lacks a block for which an account waits is left, for one that did not lack it lately. */
+/* One that lacks a block for which an account waits is left for one that did not lack it lately. */
 static void one_that_is_behind(void **state)
 {
     (void)state;

@@ -160,7 +160,7 @@ bool node_version_confirmed(struct node *n);
  * blocks are not reported meanwhile. Valid until the next call. NULL: nothing waits. */
 const char *node_unconfirmed(struct node *n);
 /* The owner waits for a block that another node has and that the present endpoint did not reach for
- * a while: it is left for one that did not show the same lately. Nothing happens if there is none. */
+ * a while: it is left for one that did not show the same lately, if there is one. */
 void node_behind(struct node *n);
 /* Final blocks come faster than the endpoint in use lets them be read, and there is no other one
  * that may be faster: the figures. Valid until the loop runs. NULL: nothing is known of it. */
