@@ -16,7 +16,8 @@ enum {
     LAG_MIN = NODE_PIPELINE, /* as many blocks are read at once */
     LOOK_TICKS = 30,
     FASTER_MS = 600000, /* another endpoint is not tried for it again before */
-    AGAIN_MS = 60000,   /* nor one that failed or lagged */
+    AGAIN_MS = 60000,   /* nor one that failed or lagged, */
+    AWAY_MS = 5000,     /* but where accounts wait, one that failed is: all may have been away */
     TELL_MS = 60000,
 };
 
@@ -47,12 +48,13 @@ bool slow_lately(const struct endpoint *e, uint64_t now)
     return is_recent(e->slow_at, now, FASTER_MS) || is_recent(e->lagged_at, now, AGAIN_MS);
 }
 
-static bool another_may_be_faster(const struct node *n, uint64_t now)
+/* away_ms: an endpoint that failed is not tried before. */
+static bool another_may_be_faster(const struct node *n, uint64_t now, uint64_t away_ms)
 {
     for (size_t i = 0; i < n->endpoint_count; i++) {
         const struct endpoint *e = &n->endpoints[i];
         if (i != n->endpoint_at && !e->other_chain && !slow_lately(e, now) &&
-            !is_recent(e->failed_at, now, AGAIN_MS))
+            !is_recent(e->failed_at, now, away_ms))
             return true;
     }
     return false;
@@ -65,7 +67,7 @@ void node_behind(struct node *n)
     if (n->phase != NODE_READY)
         return;
     n->endpoints[n->endpoint_at].lagged_at = now;
-    if (!another_may_be_faster(n, now))
+    if (!another_may_be_faster(n, now, AWAY_MS))
         return;
     err_set(&err, ERR_NET, "%s: at block %llu it is behind %llu, for which an account waits",
             node__url(n), (unsigned long long)n->info.best_number,
@@ -85,7 +87,7 @@ static void falls_behind(struct node *n, uint64_t lag, uint64_t now)
             node__url(n), pace, (unsigned long long)lag, (unsigned long long)s->lag,
             (unsigned long long)(now - s->since) / 1000);
     n->endpoints[n->endpoint_at].slow_at = now;
-    if (another_may_be_faster(n, now)) {
+    if (another_may_be_faster(n, now, AGAIN_MS)) {
         slow_forget(n);
         node__fault(n, &err);
         return;
