@@ -68,12 +68,14 @@ struct type {
     uint32_t len;   /* array: elements; bits: type of the bit order */
     /* offset of the type parameters in the blob (read for V14's extrinsic only) */
     uint32_t params_at;
-    uint32_t plain_size; /* bytes, if every bit pattern of that size is a value */
+    uint32_t path_at, path_count; /* offset of the path's segments; the last one is `name` */
+    uint32_t plain_size;          /* bytes, if every bit pattern of that size is a value */
 };
 
 struct type_field {
     const char *name; /* NULL: unnamed */
     uint32_t type;
+    uint32_t type_name_at; /* offset of its type's name in the Rust source; 0: none */
 };
 
 struct type_variant {

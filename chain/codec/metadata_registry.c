@@ -14,14 +14,19 @@ static const uint8_t prim_size[PRIM_COUNT] = {
     [PRIM_I32] = 4,   [PRIM_I64] = 8,   [PRIM_I128] = 16, [PRIM_I256] = 32,
 };
 
-/* Keeps only the last segment of the path. */
-static const char *read_path(struct metadata_parse *p)
+/* The last segment of the path is the type's name; the others stay as they are. */
+static void read_path(struct metadata_parse *p, struct type *t)
 {
     size_t n = scale_get_len(&p->in);
-    const char *last = "";
-    for (size_t i = 0; i < n && !p->in.bad; i++)
-        last = metadata__str(p);
-    return last;
+    t->path_at = (uint32_t)(p->in.p - p->md->blob);
+    t->path_count = (uint32_t)n;
+    t->name = "";
+    for (size_t i = 0; i < n && !p->in.bad; i++) {
+        if (i + 1 < n)
+            metadata__skip_str(p);
+        else
+            t->name = metadata__str(p);
+    }
 }
 
 /* Does not move the names: V14's extrinsic section reads them again from params_at. */
@@ -49,10 +54,12 @@ static void read_fields(struct metadata_parse *p, uint32_t *ret_first, uint32_t 
     for (size_t i = 0; i < n && !p->in.bad; i++) {
         const char *name = scale_get_bool(&p->in) ? metadata__str(p) : NULL;
         uint32_t type = metadata__type_ref(p);
-        if (scale_get_bool(&p->in)) /* the type's name in the Rust source */
-            scale_get_bytes(&p->in, scale_get_len(&p->in));
+        bool named = scale_get_bool(&p->in);
+        uint32_t type_name_at = named ? (uint32_t)(p->in.p - p->md->blob) : 0;
+        if (named)
+            metadata__skip_str(p);
         metadata__skip_strs(p);
-        *new_field(p->md) = (struct type_field){name, type};
+        *new_field(p->md) = (struct type_field){name, type, type_name_at};
     }
     *ret_count = (uint32_t)(p->md->field_count - *ret_first);
 }
@@ -83,7 +90,7 @@ static void read_tuple(struct metadata_parse *p, struct type *t)
     size_t n = scale_get_len(&p->in);
     t->first = (uint32_t)p->md->field_count;
     for (size_t i = 0; i < n && !p->in.bad; i++)
-        *new_field(p->md) = (struct type_field){NULL, metadata__type_ref(p)};
+        *new_field(p->md) = (struct type_field){NULL, metadata__type_ref(p), 0};
     t->count = (uint32_t)(p->md->field_count - t->first);
 }
 
@@ -131,7 +138,7 @@ int metadata__read_registry(struct metadata_parse *p)
         if (!p->in.bad && id != i)
             return metadata__fail(p, "type ids are not in sequence");
         struct type t = {.plain_size = TYPE_SIZE_VARIES, .inner = TYPE_NONE};
-        t.name = read_path(p);
+        read_path(p, &t);
         t.params_at = (uint32_t)(p->in.p - md->blob);
         skip_params(p);
         read_definition(p, &t);

@@ -48,6 +48,16 @@ bool metadata_account_has_free(const struct metadata *md);
 bool metadata_account_free(const struct metadata *md, const uint8_t *info, size_t len,
                            u128 *ret_free);
 
+/* What CheckMetadataHash shows of the chain's token. */
+struct metadata_token {
+    const char *symbol;
+    uint8_t decimals;
+};
+/* The digest that CheckMetadataHash signs (RFC 78). ERR_METADATA: it cannot be computed, for example
+ * because this is not V15 metadata. */
+int metadata_digest(const struct metadata *md, const struct metadata_token *token,
+                    uint8_t ret_digest[32], struct err *err);
+
 struct metadata_extension {
     const char *name;    /* "CheckNonce" */
     uint32_t type;       /* explicit part: in the extrinsic */
