@@ -129,7 +129,8 @@ static void on_ready(void *arg, const struct node_info *info)
              (unsigned long long)info->finalized_number, hex_log(info->genesis, 32));
     check_good("chain", text);
     check_prefixes(p->config, info->ss58_prefix);
-    if (extrinsic_supported(info->metadata, &err)) {
+    if (extrinsic_supported(info->metadata, &err) ||
+        (p->config->metadata_hash && extrinsic_metadata_hash(info->metadata, &err))) {
         check_wrong("chain", err.text);
     } else {
         struct buf more = {0};
@@ -180,6 +181,7 @@ static bool check_endpoint(const struct service_config *c, const char *const *ur
                                  .allow_chopsticks = c->allow_chopsticks,
                                  .extensions = c->extensions,
                                  .extension_count = c->extension_count,
+                                 .token = c->token,
                                  .on_ready = on_ready,
                                  .on_down = on_down,
                                  .on_finalized = on_finalized,

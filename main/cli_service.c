@@ -129,6 +129,7 @@ static void settings(const struct config_file *f, struct service_config *ret)
         .chain_insecure = f->chain.insecure,
         .verify_blocks = config_verify_blocks(f),
         .quorum = f->chain.quorum,
+        .metadata_hash = f->chain.metadata_hash,
         .allow_chopsticks = !f->chain.verify_blocks,
         .call_timeout_ms = f->chain.call_timeout_ms ? f->chain.call_timeout_ms : CALL_TIMEOUT_MS,
         .control_address = f->control,
@@ -172,6 +173,17 @@ static int check_submission(const struct service_config *c, struct err *err)
                    e.expiry_2_ms, c->call_timeout_ms, e.margin_ms, (unsigned long long)need);
 }
 
+static int load_token(const struct config_chain *c, struct metadata_token *ret, struct err *err)
+{
+    if (!c->token_symbol != !c->token_decimals)
+        return err_set(err, ERR_CONFIG,
+                       "chain.token_symbol and chain.token_decimals belong together: give both, or "
+                       "neither and each node is asked");
+    if (c->token_symbol)
+        *ret = (struct metadata_token){c->token_symbol, (uint8_t)*c->token_decimals};
+    return 0;
+}
+
 int cli_service_config(const struct config *c, struct service_config *ret, struct err *err)
 {
     const struct config_file *f = c->file;
@@ -196,6 +208,8 @@ int cli_service_config(const struct config *c, struct service_config *ret, struc
                            f->chain.genesis);
     }
     int rc = load_extensions(f, ret, err);
+    if (rc == 0)
+        rc = load_token(&f->chain, &ret->token, err);
     if (rc == 0)
         rc = elector_config_check(&ret->elector, err);
     if (rc == 0)

@@ -97,6 +97,8 @@ static void explain(const struct config *c)
     value("chain.verify_blocks", config_verify_blocks(f) ? "true" : "false",
           f->chain.verify_blocks ? "file" : "default");
     number("chain.quorum", f->chain.quorum, 1);
+    if (f->chain.metadata_hash)
+        value("chain.metadata_hash", "true", "file");
     number("leadership.heartbeat_ms", f->leadership.heartbeat_ms, 1000);
     number("leadership.expiry_1_ms", f->leadership.expiry_1_ms, 5000);
     number("leadership.expiry_2_ms", f->leadership.expiry_2_ms, 20000);

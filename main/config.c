@@ -69,6 +69,10 @@ static const cyaml_schema_field_t chain_fields[] = {
     UINT_OPT("call_timeout_ms", struct config_chain, call_timeout_ms),
     CYAML_FIELD_SEQUENCE("extensions", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                          struct config_chain, extensions, &extension_value, 0, 64),
+    BOOL_OPT("metadata_hash", struct config_chain, metadata_hash),
+    STR_OPT("token_symbol", struct config_chain, token_symbol),
+    CYAML_FIELD_UINT_PTR("token_decimals", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                         struct config_chain, token_decimals),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_field_t leadership_fields[] = {
@@ -438,6 +442,8 @@ void config_done(struct config *c)
         free(f->chain.genesis);
         free(f->chain.ca_file);
         free(f->chain.verify_blocks);
+        free(f->chain.token_symbol);
+        free(f->chain.token_decimals);
         free(f);
     }
     free(c->path);

@@ -40,6 +40,9 @@ struct config_chain {
     uint32_t call_timeout_ms;
     struct config_extension *extensions;
     uint32_t extensions_count;
+    bool metadata_hash;
+    char *token_symbol; /* both, or none */
+    uint32_t *token_decimals;
 };
 
 struct config_leadership {

@@ -15,6 +15,7 @@ enum { HOUR_MS = 3600000, DAY_MS = 24 * HOUR_MS, YEAR_BLOCKS = 10000000 };
 static const struct config_range ranges[] = {
     {"chain", "quorum", 1, 16}, /* cli_service.c wants as many endpoints */
     {"chain", "call_timeout_ms", 10, HOUR_MS},
+    {"chain", "token_decimals", 0, UINT8_MAX},
     {"leadership", "heartbeat_ms", 10, HOUR_MS},
     {"leadership", "expiry_1_ms", 100, DAY_MS},
     {"leadership", "expiry_2_ms", 100, DAY_MS},

@@ -25,6 +25,8 @@ static int check_params(const struct metadata *md, const struct extrinsic_params
     const struct extrinsic_format *format = &md->format;
     if (format->refused.code)
         return extrinsic_supported(md, err);
+    if (params->metadata_hash && md->hash.why.code)
+        return extrinsic_metadata_hash(md, err);
     if (params->nonce > UINT32_MAX && !format->nonce_64)
         return err_set(err, ERR_ARGUMENT, "nonce %llu is larger than this chain's nonces can be",
                        (unsigned long long)params->nonce);

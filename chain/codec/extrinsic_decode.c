@@ -115,6 +115,7 @@ static int read_extra(const struct metadata *md, struct scale_in *in, struct ext
     view->has_nonce = extra.has_nonce;
     view->nonce = (uint64_t)extra.nonce;
     view->tip = extra.tip;
+    view->metadata_hash = extra.metadata_hash_mode != 0;
     return rc;
 }
 
@@ -193,14 +194,16 @@ int extrinsic_view_payload(const struct metadata *md, const struct extrinsic_vie
     int rc = extrinsic__read_explicit(md, &in, &extra, err);
     if (rc != 0)
         return rc;
-    if (extra.metadata_hash_mode != 0)
-        return err_set(err, ERR_EXTENSION,
-                       "extrinsic: signed over a metadata hash, which cannot be verified here");
+    if (extra.metadata_hash_mode > 1)
+        return malformed(err, "its mode of CheckMetadataHash is not known");
     rc = extrinsic_verifiable(md, err);
+    if (rc == 0 && extra.metadata_hash_mode)
+        rc = extrinsic_metadata_hash(md, err);
     if (rc != 0)
         return rc;
     struct extrinsic_params at = *params;
     at.era = view->era;
+    at.metadata_hash = extra.metadata_hash_mode != 0;
     buf_put(ret_payload, view->call, view->call_len);
     buf_put(ret_payload, view->extra, view->extra_len);
     extrinsic__put_implicit(md, &at, ret_payload);

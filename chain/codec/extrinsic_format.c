@@ -67,7 +67,9 @@ static void put_explicit(const struct metadata *md, size_t i, const struct extri
         scale_put_compact(out, params->tip);
         buf_put_u8(out, 0);
         break;
-    case EXT_METADATA_HASH: /* mode: disabled */
+    case EXT_METADATA_HASH: /* mode: disabled or enabled */
+        buf_put_u8(out, params->metadata_hash);
+        break;
     case EXT_NONE:
         buf_put_u8(out, 0);
         break;
@@ -108,7 +110,9 @@ static void put_implicit(const struct metadata *md, size_t i, const struct extri
         buf_put(out, params->era.period ? params->era_block_hash : params->genesis, 32);
         break;
     case EXT_METADATA_HASH:
-        buf_put_u8(out, 0);
+        buf_put_u8(out, params->metadata_hash);
+        if (params->metadata_hash)
+            buf_put(out, md->hash.digest, sizeof(md->hash.digest));
         break;
     case EXT_CONFIGURED:
         buf_put(out, configured->data, configured->len);
@@ -134,7 +138,7 @@ void extrinsic__put_explicit(const struct metadata *md, const struct extrinsic_p
 void extrinsic__put_implicit(const struct metadata *md, const struct extrinsic_params *params,
                              struct buf *out)
 {
-    PRE(!md->format.unverifiable.code);
+    PRE(!md->format.unverifiable.code && !(params->metadata_hash && md->hash.why.code));
     for (size_t i = 0; i < md->extension_count; i++)
         put_implicit(md, i, params, out);
 }
@@ -317,11 +321,50 @@ static void resolve(struct metadata *md)
     format->unverifiable = format->unreadable;
 }
 
+static size_t metadata_hash_at(const struct metadata *md)
+{
+    size_t i = 0;
+    while (i < md->extension_count && md->extension_kinds[i] != EXT_METADATA_HASH)
+        i++;
+    return i;
+}
+
+bool extrinsic_has_metadata_hash(const struct metadata *md)
+{
+    return metadata_hash_at(md) < md->extension_count;
+}
+
+int extrinsic_metadata_hash(const struct metadata *md, struct err *err)
+{
+    const struct err *why = &md->hash.why;
+    return why->code ? err_set(err, why->code, "%s", why->text) : 0;
+}
+
+void extrinsic_set_token(struct metadata *md, const struct metadata_token *token)
+{
+    struct extrinsic_params signs = {.era = {64, 21}, .metadata_hash = true};
+    struct metadata_hash hash = {.why = {0}};
+    size_t at = metadata_hash_at(md);
+    if (at == md->extension_count)
+        err_set(&hash.why, ERR_EXTENSION,
+                "metadata hash: the chain has no signed extension CheckMetadataHash");
+    else if (!token)
+        err_set(&hash.why, ERR_EXTENSION,
+                "metadata hash: the chain's token is not known: set chain.token_symbol and "
+                "chain.token_decimals");
+    else if (metadata_digest(md, token, hash.digest, &hash.why) == 0 &&
+             !extension_fits(md, at, &signs))
+        err_set(&hash.why, ERR_EXTENSION,
+                "metadata hash: the chain's signed extension CheckMetadataHash does not take one");
+    md->hash = hash;
+}
+
 void extrinsic__resolve_format(struct metadata *md)
 {
     md->extension_kinds = xcalloc(md->extension_count + 1, sizeof(*md->extension_kinds));
     md->extension_bytes = xcalloc(md->extension_count + 1, sizeof(*md->extension_bytes));
     resolve(md);
+    extrinsic_set_token(md, NULL);
 }
 
 void extrinsic__format_done(struct metadata *md)

@@ -142,6 +142,12 @@ struct account_format {
     uint32_t size, free_at, free_size;
 };
 
+/* What CheckMetadataHash signs; why.code 0: it is known. */
+struct metadata_hash {
+    uint8_t digest[32];
+    struct err why;
+};
+
 struct metadata {
     uint8_t *blob;
     size_t blob_len;
@@ -173,6 +179,7 @@ struct metadata {
     struct account_format account;
     uint32_t type_event_record, type_dispatch_error;
     struct extrinsic_format format;
+    struct metadata_hash hash;
 };
 
 /* A parse in progress. `in` moves over the blob; the first failure fills err. */

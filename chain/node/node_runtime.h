@@ -26,7 +26,8 @@ enum fetch_step {
     FETCH_BEST_WAIT,
     FETCH_VERSION_WAIT,
     FETCH_API_WAIT,
-    FETCH_METADATA_WAIT
+    FETCH_METADATA_WAIT,
+    FETCH_TOKEN_WAIT
 };
 
 /* A query for the runtime in the state of one block, or of the best block. */
@@ -36,7 +37,7 @@ struct runtime_fetch {
     struct rpc_call call;
     char at[HASH_TEXT];
     bool again;             /* read the metadata also if it is cached */
-    struct runtime version; /* as far as known */
+    struct runtime version; /* as far as known; TOKEN_WAIT: with its metadata */
     /* out */
     struct err err;
     bool pruned;             /* with err: the state is gone */

@@ -2,12 +2,14 @@
  *
  *   BEST_WAIT -> VERSION_WAIT -+-> done (the version is cached)
  *   (if no block               |
- *    was given)                +-> API_WAIT -+-> done
+ *    was given)                +-> API_WAIT -+-> [TOKEN_WAIT] -> done
  *                              |             |
  *                              +-------------+-> METADATA_WAIT -> done
  *
  * API_WAIT asks the runtime for V15 metadata if it has the call (Metadata_metadata_at_version,
- * version 2 of the Metadata API). METADATA_WAIT is state_getMetadata, V14, which every node has. */
+ * version 2 of the Metadata API). METADATA_WAIT is state_getMetadata, V14, which every node has.
+ * TOKEN_WAIT asks for the chain's token, if extrinsics can sign a metadata hash and the owner did not
+ * say it. An endpoint that gives a wrong one, or none, costs those signatures and nothing else. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,8 +139,37 @@ static struct metadata *metadata_read(const struct node *n, const struct jv *val
         hash_blake2b_256(bytes.data, bytes.len, ret_hash);
     if (md)
         extrinsic_configure(md, n->config.extensions, n->config.extension_count);
+    if (md && n->config.token.symbol)
+        extrinsic_set_token(md, &n->config.token);
     buf_done(&bytes);
     return md;
+}
+
+/* A chain with several tokens gives lists: the first one is its own. */
+static const struct jv *first_of(const struct jv *v)
+{
+    return jv_is(v, JV_ARRAY) ? jv_first(v) : v;
+}
+
+static void fetch_token(struct runtime_fetch *f)
+{
+    const struct jv *all = f->call.err.code ? NULL : f->call.result;
+    struct metadata *md = f->version.metadata;
+    char symbol[64];
+    int64_t decimals = -1;
+    size_t len = jv_copy(first_of(jv_get(all, "tokenSymbol")), symbol, sizeof(symbol));
+    jv_int(first_of(jv_get(all, "tokenDecimals")), &decimals);
+    if (len > 0 && len < sizeof(symbol) && decimals >= 0 && decimals <= UINT8_MAX)
+        extrinsic_set_token(md, &(struct metadata_token){symbol, (uint8_t)decimals});
+    else
+        log_warn(
+            "node.no_token",
+            "url=%s error=\"%s\" text=\"the endpoint does not say which token the chain has, so "
+            "no metadata hash can be signed or verified: set chain.token_symbol and "
+            "chain.token_decimals\"",
+            node__url(f->node), f->call.err.code ? f->call.err.text : "");
+    f->version.metadata = NULL;
+    fetch_found(f, md);
 }
 
 static void fetch_metadata(struct runtime_fetch *f)
@@ -146,7 +177,12 @@ static void fetch_metadata(struct runtime_fetch *f)
     struct err err = {0};
     struct metadata *md = metadata_read(f->node, f->call.result, f->version.hash, &err);
     f->version.by_api = f->step == FETCH_API_WAIT;
-    if (md) {
+    bool token = md && f->step == FETCH_API_WAIT && extrinsic_has_metadata_hash(md) &&
+                 !f->node->config.token.symbol;
+    if (token) {
+        f->version.metadata = md;
+        fetch_ask(f, FETCH_TOKEN_WAIT, "system_properties", "[]");
+    } else if (md) {
         fetch_found(f, md);
     } else if (f->step == FETCH_API_WAIT) {
         log_debug("node.metadata_v15", "url=%s error=\"%s\"", node__url(f->node), err.text);
@@ -164,6 +200,10 @@ static void fetch_answered(struct rpc_call *call)
     struct runtime_fetch *f = CONTAINER_OF(call, struct runtime_fetch, call);
     struct err err;
     uint8_t hash[32];
+    if (f->step == FETCH_TOKEN_WAIT) {
+        fetch_token(f);
+        return;
+    }
     if (call->err.code == ERR_RPC && f->step == FETCH_API_WAIT) {
         fetch_ask_metadata(f);
         return;
@@ -202,6 +242,7 @@ static void fetch_answered(struct rpc_call *call)
     case FETCH_METADATA_WAIT:
         fetch_metadata(f);
         return;
+    case FETCH_TOKEN_WAIT:
     case FETCH_IDLE:
         break;
     }

@@ -172,8 +172,9 @@ static void no_fit(const struct op *op, const struct node_info *info,
     }
     err_set(text, ERR_ARGUMENT,
             "its signature does not fit this chain (genesis %s, spec version %u, transaction "
-            "version %u): bad, for another chain or runtime, or its era is long over",
-            hex_log(info->genesis, 32), info->spec_version, info->transaction_version);
+            "version %u%s): bad, for another chain or runtime, or its era is long over",
+            hex_log(info->genesis, 32), info->spec_version, info->transaction_version,
+            view->metadata_hash ? ", metadata hash" : "");
 }
 
 void signed_check(const struct op *op, const struct store_outbox_row *o,

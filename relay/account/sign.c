@@ -19,6 +19,7 @@ int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_
         .tip = row->tip,
         .spec_version = info->spec_version,
         .transaction_version = info->transaction_version,
+        .metadata_hash = a->service->config.metadata_hash,
     };
     memcpy(params.genesis, info->genesis, 32);
     memcpy(params.era_block_hash, info->genesis, 32);
@@ -61,6 +62,8 @@ int sign_supported(const struct account *a, const struct metadata *md, struct er
 {
     struct extrinsic_signer signer = {a->scheme, a->id};
     int rc = a->key ? extrinsic_supported(md, err) : extrinsic_verifiable(md, err);
+    if (rc == 0 && a->key && a->service->config.metadata_hash)
+        rc = extrinsic_metadata_hash(md, err);
     return rc != 0 ? rc : extrinsic_check_signer(md, &signer, err);
 }
 
@@ -89,5 +92,6 @@ enum tx_signature account_verify(const struct tx_included *x, const struct metad
     if (extrinsic_decode(md, x->bytes, x->bytes_len, &view, &err) ||
         extrinsic_verify(md, &view, facts, &good, &err))
         return TX_SIGNATURE_UNKNOWN;
-    return good ? TX_SIGNATURE_GOOD : TX_SIGNATURE_BAD;
+    /* Who is wrong about the chain's token has another metadata hash. */
+    return good ? TX_SIGNATURE_GOOD : view.metadata_hash ? TX_SIGNATURE_UNKNOWN : TX_SIGNATURE_BAD;
 }

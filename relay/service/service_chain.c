@@ -317,6 +317,7 @@ struct room *service_chain(struct service *s, struct err *err)
         .allow_chopsticks = c->allow_chopsticks,
         .extensions = c->extensions,
         .extension_count = c->extension_count,
+        .token = c->token,
         .on_ready = on_ready,
         .on_down = on_down,
         .on_runtime = on_runtime,

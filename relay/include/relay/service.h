@@ -9,6 +9,7 @@
 #define RELAY_SERVICE_H
 
 #include "base/error.h"
+#include "chain/codec/metadata.h"
 #include "chain/codec/ss58.h"
 #include "chain/keys/keys.h"
 #include "election/core/elector.h"
@@ -44,6 +45,8 @@ struct service_config {
     unsigned quorum;                              /* there too */
     const struct extrinsic_extension *extensions; /* borrowed; chain/codec/extrinsic.h */
     size_t extension_count;
+    bool metadata_hash;          /* extrinsics sign the metadata hash (CheckMetadataHash) */
+    struct metadata_token token; /* symbol NULL: the node is asked */
     bool has_genesis;
     uint8_t genesis[32];
     uint32_t call_timeout_ms;

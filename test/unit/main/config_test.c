@@ -174,6 +174,35 @@ static void a_quorum_that_nobody_can_reach(void **state)
     }
 }
 
+/* The token is one thing: half of it would make another metadata hash. */
+static void the_token(void **state)
+{
+    (void)state;
+    static char dot[] = "DOT";
+    static uint32_t ten = 10;
+    char *endpoint = (char[]){"ws://127.0.0.1:1"};
+    for (unsigned given = 0; given < 4; given++) {
+        struct config_file file = {.chain = {.endpoints = &endpoint,
+                                             .endpoints_count = 1,
+                                             .metadata_hash = given & 1,
+                                             .token_symbol = given & 1 ? dot : NULL,
+                                             .token_decimals = given & 2 ? &ten : NULL}};
+        struct config_account account = {0};
+        struct service_config service;
+        struct err err = {0};
+        file.accounts = &account;
+        file.accounts_count = 1;
+        assert_int_equal(cli_service_config(&(struct config){.file = &file}, &service, &err),
+                         ERR_CONFIG);
+        assert_int_equal(service.metadata_hash, given & 1);
+        bool half = given == 1 || given == 2;
+        assert_true(half == (strstr(err.text, "chain.token_decimals belong together") != NULL));
+        assert_true(given != 3 || (service.token.symbol == dot && service.token.decimals == 10));
+        assert_true(given == 3 || !service.token.symbol);
+        cli_service_config_done(&service);
+    }
+}
+
 /* A default moves with what it depends on, so that one key alone can be set. */
 static void defaults_fit_what_is_set(void **state)
 {
@@ -750,6 +779,7 @@ int main(void)
         cmocka_unit_test(times_that_do_not_fit),
         cmocka_unit_test(values_that_are_none),
         cmocka_unit_test(a_quorum_that_nobody_can_reach),
+        cmocka_unit_test(the_token),
         cmocka_unit_test(numbers_out_of_their_range),
         cmocka_unit_test(booleans_that_are_none),
         cmocka_unit_test(every_key_at_its_worst),

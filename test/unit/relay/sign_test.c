@@ -16,12 +16,59 @@ int __wrap_extrinsic_sign(const struct metadata *md, const struct extrinsic_para
                           const struct keypair *key, const uint8_t *call, size_t call_len,
                           struct buf *ret_bytes, uint8_t ret_hash[32], struct err *err);
 
+int __wrap_extrinsic_supported(const struct metadata *md, struct err *err);
+int __wrap_extrinsic_metadata_hash(const struct metadata *md, struct err *err);
+int __wrap_extrinsic_check_signer(const struct metadata *md, const struct extrinsic_signer *signer,
+                                  struct err *err);
+int __wrap_extrinsic_decode(const struct metadata *md, const uint8_t *bytes, size_t len,
+                            struct extrinsic_view *ret_view, struct err *err);
+int __wrap_extrinsic_verify(const struct metadata *md, const struct extrinsic_view *view,
+                            const struct extrinsic_params *params, bool *ret_good, struct err *err);
+
 static struct {
+    bool hash_known; /* of the metadata */
+    bool hash_signed, good;
     struct node_info info;
     bool connected;
+    bool wishes_hash;
     unsigned count;
     struct extrinsic_params params;
 } signature;
+
+int __wrap_extrinsic_supported(const struct metadata *md, struct err *err)
+{
+    (void)md, (void)err;
+    return 0;
+}
+
+int __wrap_extrinsic_metadata_hash(const struct metadata *md, struct err *err)
+{
+    (void)md;
+    return signature.hash_known ? 0 : err_set(err, ERR_EXTENSION, "it is not known");
+}
+
+int __wrap_extrinsic_check_signer(const struct metadata *md, const struct extrinsic_signer *signer,
+                                  struct err *err)
+{
+    (void)md, (void)signer, (void)err;
+    return 0;
+}
+
+int __wrap_extrinsic_decode(const struct metadata *md, const uint8_t *bytes, size_t len,
+                            struct extrinsic_view *ret_view, struct err *err)
+{
+    (void)md, (void)bytes, (void)len, (void)err;
+    *ret_view = (struct extrinsic_view){.metadata_hash = signature.hash_signed};
+    return 0;
+}
+
+int __wrap_extrinsic_verify(const struct metadata *md, const struct extrinsic_view *view,
+                            const struct extrinsic_params *params, bool *ret_good, struct err *err)
+{
+    (void)md, (void)view, (void)params, (void)err;
+    *ret_good = signature.good;
+    return 0;
+}
 
 const struct node_info *__wrap_node_info(const struct node *n)
 {
@@ -44,7 +91,7 @@ int __wrap_extrinsic_sign(const struct metadata *md, const struct extrinsic_para
 /* The relay has read block `read`, and the node says that `final` is final. */
 static int sign(uint64_t read, uint64_t final, uint64_t deadline_block, struct tx_attempt *ret)
 {
-    struct service s = {.final_read = read};
+    struct service s = {.final_read = read, .config = {.metadata_hash = signature.wishes_hash}};
     struct account a = {.service = &s};
     struct manager_sign_row row = {.era_period = 64, .deadline_block = deadline_block};
     struct err err = {0};
@@ -100,6 +147,45 @@ static void nothing_is_signed_without_a_node(void **state)
     signature.connected = true;
 }
 
+/* Mode 1 where the configuration wishes it, and only on a chain whose hash is known. */
+static void the_metadata_hash_is_signed_where_wished(void **state)
+{
+    (void)state;
+    struct tx_attempt t;
+    for (unsigned wish = 0; wish < 2; wish++) {
+        signature.wishes_hash = wish;
+        assert_int_equal(sign(100, 100, 0, &t), 0);
+        assert_int_equal(signature.params.metadata_hash, wish);
+        for (unsigned known = 0; known < 2; known++) {
+            struct service s = {.config = {.metadata_hash = wish}};
+            struct account with_key = {.service = &s, .key = (struct keypair *)(uintptr_t)&s};
+            struct err err = {0};
+            signature.hash_known = known;
+            int rc = sign_supported(&with_key, NULL, &err);
+            assert_int_equal(rc, wish && !known ? ERR_EXTENSION : 0);
+        }
+    }
+    signature.wishes_hash = false;
+}
+
+/* The relay may be wrong about the chain's token: then a signature over a metadata hash seems wrong,
+ * and the endpoint that shows it is not to blame. */
+static void a_metadata_hash_proves_nothing(void **state)
+{
+    (void)state;
+    struct tx_included x = {.bytes = (const uint8_t *)"x", .bytes_len = 1};
+    struct extrinsic_params facts = {0};
+    const struct metadata *md = (const struct metadata *)(uintptr_t)&x;
+    for (unsigned hash = 0; hash < 2; hash++) {
+        signature.hash_signed = hash;
+        signature.good = true;
+        assert_int_equal(account_verify(&x, md, &facts), TX_SIGNATURE_GOOD);
+        signature.good = false;
+        assert_int_equal(account_verify(&x, md, &facts),
+                         hash ? TX_SIGNATURE_UNKNOWN : TX_SIGNATURE_BAD);
+    }
+}
+
 int main(void)
 {
     signature.connected = true;
@@ -108,6 +194,8 @@ int main(void)
         cmocka_unit_test(nothing_is_signed_at_an_invented_height),
         cmocka_unit_test(nothing_is_signed_beyond_the_deadline),
         cmocka_unit_test(nothing_is_signed_without_a_node),
+        cmocka_unit_test(the_metadata_hash_is_signed_where_wished),
+        cmocka_unit_test(a_metadata_hash_proves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

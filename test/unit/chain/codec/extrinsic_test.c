@@ -300,10 +300,76 @@ static void nonce_of_what_does_not_decode(void **state)
     buf_done(&out);
 }
 
+static bool verifies(const struct metadata *md, const struct buf *bytes, struct err *err,
+                     int *ret_rc)
+{
+    struct extrinsic_params facts = some_params();
+    struct extrinsic_view view;
+    bool good = false;
+    assert_int_equal(extrinsic_decode(md, bytes->data, bytes->len, &view, err), 0);
+    *ret_rc = extrinsic_verify(md, &view, &facts, &good, err);
+    return good;
+}
+
+/* Mode 1 of CheckMetadataHash, which wallets sign: the mode is in the extrinsic, the hash is signed
+ * as Some. (That the hash is right: chain_digest.) */
+static void metadata_hash(void **state)
+{
+    (void)state;
+    static const struct metadata_token dot = {"DOT", 10}, other = {"DOT", 12};
+    struct metadata *md = vectors_metadata("v15-polkadot");
+    struct metadata *without = vectors_metadata("v14-substrate-contracts-node");
+    struct extrinsic_params params = some_params();
+    struct buf out = {0}, payload = {0};
+    struct extrinsic_view view;
+    struct err err = {0};
+    uint8_t digest[32];
+    int rc = 0;
+    params.metadata_hash = true;
+    assert_true(extrinsic_has_metadata_hash(md) && !extrinsic_has_metadata_hash(without));
+    assert_int_equal(extrinsic_metadata_hash(md, &err), ERR_EXTENSION);
+    assert_non_null(strstr(err.text, "chain.token_symbol"));
+    assert_int_equal(extrinsic_payload(md, &params, remark, sizeof(remark), &payload, &err),
+                     ERR_EXTENSION);
+    extrinsic_set_token(md, &dot);
+    assert_int_equal(extrinsic_metadata_hash(md, &err), 0);
+    assert_int_equal(metadata_digest(md, &dot, digest, &err), 0);
+    assert_int_equal(extrinsic_payload(md, &params, remark, sizeof(remark), &payload, &err), 0);
+    assert_int_equal(payload.data[payload.len - 33], 1); /* Some; it is the last extension */
+    assert_memory_equal(payload.data + payload.len - 32, digest, 32);
+    sign(md, &params, "sr25519", &out);
+    assert_int_equal(extrinsic_decode(md, out.data, out.len, &view, &err), 0);
+    assert_true(view.metadata_hash);
+    assert_int_equal(view.extra[view.extra_len - 1], 1);
+    assert_true(verifies(md, &out, &err, &rc));
+    extrinsic_set_token(md, &other);
+    assert_false(verifies(md, &out, &err, &rc));
+    assert_int_equal(rc, 0);
+    extrinsic_set_token(md, NULL);
+    assert_false(verifies(md, &out, &err, &rc));
+    assert_int_equal(rc, ERR_EXTENSION);
+    params.metadata_hash = false;
+    sign(md, &params, "sr25519", &out);
+    assert_int_equal(extrinsic_decode(md, out.data, out.len, &view, &err), 0);
+    assert_false(view.metadata_hash);
+    assert_true(verifies(md, &out, &err, &rc)); /* mode 0 needs no token */
+    extrinsic_set_token(without, &dot);
+    assert_int_equal(extrinsic_metadata_hash(without, &err), ERR_EXTENSION);
+    assert_non_null(strstr(err.text, "no signed extension CheckMetadataHash"));
+    extrinsic_set_token(polkadot, &dot);
+    assert_int_equal(extrinsic_metadata_hash(polkadot, &err), ERR_METADATA);
+    assert_non_null(strstr(err.text, "V15"));
+    metadata_free(without);
+    buf_done(&out);
+    buf_done(&payload);
+    metadata_free(md);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nonce_of_what_does_not_decode),
+        cmocka_unit_test(metadata_hash),
         cmocka_unit_test(keys_of_the_other_style),
         cmocka_unit_test(facts_that_do_not_fit),
         cmocka_unit_test(immortal),

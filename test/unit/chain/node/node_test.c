@@ -140,6 +140,59 @@ static void v15_where_the_runtime_has_it(void **state)
     fake_runtime_done(&r);
 }
 
+static bool tell_properties(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                            const json_t *params)
+{
+    (void)params;
+    if (strcmp(method, "system_properties") != 0)
+        return false;
+    fake_answer(p, id, json_loads(f->hook_arg, 0, NULL));
+    return true;
+}
+
+/* The metadata hash needs the chain's token. An endpoint that does not say which is used all the
+ * same, and what the configuration says goes first. */
+static void the_token_of_the_chain(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *properties, *configured;
+        int code;
+    } cases[] = {{"{\"tokenDecimals\":10,\"tokenSymbol\":\"DOT\"}", NULL, 0},
+                 {"{\"tokenDecimals\":[10,6],\"tokenSymbol\":[\"DOT\",\"USD\"]}", NULL, 0},
+                 {"{\"tokenDecimals\":256,\"tokenSymbol\":\"DOT\"}", NULL, ERR_EXTENSION},
+                 {"{\"tokenDecimals\":10,\"tokenSymbol\":\"\"}", NULL, ERR_EXTENSION},
+                 {"{}", NULL, ERR_EXTENSION},
+                 {NULL, NULL, ERR_EXTENSION}, /* the method is closed */
+                 {"{\"tokenDecimals\":12,\"tokenSymbol\":\"OTHER\"}", "DOT", 0}};
+    static const struct metadata_token dot = {"DOT", 10};
+    struct fake_runtime r;
+    load_v15(&r, "v15-polkadot");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct node_rig rig;
+        struct err err = {0};
+        struct extrinsic_params params = {.metadata_hash = true};
+        struct buf payload = {0};
+        uint8_t digest[32];
+        rig_start(&rig, 1, &r);
+        rig.config.token = cases[i].configured ? dot : (struct metadata_token){0};
+        rig.fake[0].hook = cases[i].properties ? tell_properties : NULL;
+        rig.fake[0].hook_arg = (void *)(uintptr_t)cases[i].properties;
+        rig_up(&rig);
+        const struct metadata *md = node_info(rig.node)->metadata;
+        assert_int_equal(extrinsic_metadata_hash(md, &err), cases[i].code);
+        if (!cases[i].code) {
+            assert_int_equal(metadata_digest(md, &dot, digest, &err), 0);
+            assert_int_equal(
+                extrinsic_payload(md, &params, (const uint8_t *)"\0\0\0", 3, &payload, &err), 0);
+            assert_memory_equal(payload.data + payload.len - 32, digest, 32);
+        }
+        buf_done(&payload);
+        rig_done(&rig);
+    }
+    fake_runtime_done(&r);
+}
+
 static void v14_where_v15_is_not_to_be_had(void **state)
 {
     (void)state;
@@ -827,6 +880,7 @@ int main(void)
         cmocka_unit_test(ss58_prefix_out_of_range),
         cmocka_unit_test(best_heads),
         cmocka_unit_test(v15_where_the_runtime_has_it),
+        cmocka_unit_test(the_token_of_the_chain),
         cmocka_unit_test(v14_where_v15_is_not_to_be_had),
         cmocka_unit_test(unusable_metadata),
         cmocka_unit_test(metadata_read_again),

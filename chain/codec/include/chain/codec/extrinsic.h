@@ -42,6 +42,7 @@ struct extrinsic_params {
     uint8_t era_block_hash[32]; /* of block era_birth; not read if immortal */
     uint32_t spec_version;
     uint32_t transaction_version;
+    bool metadata_hash; /* sign the metadata hash too (mode 1 of CheckMetadataHash) */
 };
 
 /* What we write for a signed extension that is not known here. */
@@ -62,6 +63,14 @@ int extrinsic_verifiable(const struct metadata *md, struct err *err);
 /* Append which extensions are None or configured: "AsPerson and AsMember are None; RestrictOrigins
  * is 0x00". Nothing if there are none. */
 void extrinsic_extensions_text(const struct metadata *md, struct buf *out);
+
+/* The chain's token is known (NULL: not any more), and with it the hash that CheckMetadataHash
+ * signs. Nothing happens on a chain without this extension. */
+void extrinsic_set_token(struct metadata *md, const struct metadata_token *token);
+/* Does this chain have CheckMetadataHash? */
+bool extrinsic_has_metadata_hash(const struct metadata *md);
+/* 0 if params.metadata_hash can be set. ERR_EXTENSION, ERR_METADATA: err says why it cannot. */
+int extrinsic_metadata_hash(const struct metadata *md, struct err *err);
 
 /* The highest tip that this chain's type holds. */
 u128 extrinsic_tip_max(const struct metadata *md);
@@ -108,6 +117,7 @@ struct extrinsic_view {
     bool has_nonce;
     uint64_t nonce;
     u128 tip;
+    bool metadata_hash; /* it signs one: see struct extrinsic_params */
     const uint8_t *call;
     size_t call_len;
     const uint8_t *extra; /* the explicit extension bytes */
@@ -132,9 +142,9 @@ int64_t extrinsic_time(const uint8_t *call, size_t call_len, const uint8_t set[2
 int extrinsic_to_json(const struct metadata *md, const uint8_t *bytes, size_t len, bool plain,
                       struct buf *out, struct err *err);
 
-/* Append the payload that a decoded extrinsic was signed over, under these chain facts (nonce, tip
- * and era come from the view, not from params). ERR_EXTENSION: it was signed over a metadata hash,
- * which is not known here. On an error nothing is appended. */
+/* Append the payload that a decoded extrinsic was signed over, under these chain facts (nonce, tip,
+ * era and the mode of the metadata hash come from the view, not from params). On an error, for
+ * example because a metadata hash was signed that is not known here, nothing is appended. */
 int extrinsic_view_payload(const struct metadata *md, const struct extrinsic_view *view,
                            const struct extrinsic_params *params, struct buf *ret_payload,
                            struct err *err);

@@ -99,6 +99,8 @@ struct node_config {
     /* Bytes of signed extensions that are not known here; borrowed. */
     const struct extrinsic_extension *extensions;
     size_t extension_count;
+    /* For the metadata hash. symbol NULL: the endpoint is asked, if its chain signs one. Borrowed. */
+    struct metadata_token token;
     /* READY was reached. If the runtime changed while the node was away, on_runtime comes first. */
     void (*on_ready)(void *arg, const struct node_info *info);
     /* READY was left, or an attempt to reach it failed: for another reason than the last one, or
