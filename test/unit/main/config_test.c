@@ -187,7 +187,7 @@ static void the_token(void **state)
                                              .metadata_hash = given & 1,
                                              .token_symbol = given & 1 ? dot : NULL,
                                              .token_decimals = given & 2 ? &ten : NULL}};
-        struct config_account account = {0};
+        struct config_account account = {.alias = dot, .scheme = dot};
         struct service_config service;
         struct err err = {0};
         file.accounts = &account;
@@ -309,7 +309,7 @@ static void numbers_out_of_their_range(void **state)
         if (r->least > 0)
             assert_true(out_of_range(r, r->least - 1));
     }
-    assert_int_equal(count, 18);
+    assert_int_equal(count, 19);
 }
 
 /* A file in which only this key has a value of ours. */
