@@ -375,5 +375,10 @@ int64_t listen_position(const struct listen *s)
 struct listen_status listen_status(const struct listen *s)
 {
     return (struct listen_status){
-        .live = s->reported_live, .since_ms = s->since_ms, .queue_usage = s->queue_usage};
+        .live = s->reported_live,
+        .since_ms = s->since_ms,
+        .queue_usage = s->queue_usage,
+        .clock_back_s = s->clock_back_s,
+        .why = s->reported_live ? "" : s->told.text,
+    };
 }

@@ -81,7 +81,7 @@ struct listen {
 
     bool reported_live;
     uint64_t since_ms;
-    double queue_usage;
+    double queue_usage, clock_back_s;
     uint64_t fresh_at; /* when the last answered query was sent: the view was current then */
     uint64_t stale_at; /* when the stale view is reported again */
     struct err told;

@@ -329,6 +329,7 @@ static void on_probe(struct conn_query *query, const struct conn_result *r)
         return;
     }
     s->queue_usage = strtod(text_at(r, 0, 1), NULL);
+    s->clock_back_s = s->config.signals_only ? strtod(text_at(r, 0, 2), NULL) : 0;
     warn_of_queue(s, s->queue_usage);
     listen__proved(s, s->probe_at);
     s->probe_at = loop_now_ms(s->loop) + s->config.probe_ms;

@@ -1,4 +1,4 @@
-/* txrelay blocked: the accounts that are blocked, and why. */
+/* txrelay blocked: the accounts and relays that are blocked, and why. */
 #include "cli.h"
 #include "command.h"
 
@@ -10,8 +10,9 @@ const struct command command_blocked = {
     .without = COMMAND_DATABASE_ONLY,
     .sql = "blocked.sql",
     .print = cli_print_rows,
-    .what = "list blocked accounts, and why",
+    .what = "list blocked accounts and relays, and why",
     .options = options,
-    .columns = "account code age_s nonce id reason",
+    .columns = "account relay code age_s nonce id reason",
     .doc = "List the accounts that are blocked, with the reason: paused, or the chain refuses "
-           "their first transaction. Prints nothing if none is."};
+           "their first transaction, for example; then the relays that do not do their work. "
+           "Prints nothing if there are none."};

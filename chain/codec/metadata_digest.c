@@ -4,8 +4,8 @@
  *   digest = blake3(1 | root | blake3(extrinsic) | spec version, name | prefix | decimals | symbol)
  *
  * The types are those that are reachable from the call, the address, the signature and the
- * extensions; they are numbered anew, in the order of their ids. A leaf of the tree is a type, or one
- * variant of an enum. Both come from V15 metadata: runtimes compute their own digest from it. */
+ * extensions; they are numbered anew, in the order of their ids. A leaf of the tree is a type, or
+ * one variant of an enum. All comes from V15 metadata, from which runtimes compute theirs. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,8 +8,9 @@
  *
  * API_WAIT asks the runtime for V15 metadata if it has the call (Metadata_metadata_at_version,
  * version 2 of the Metadata API). METADATA_WAIT is state_getMetadata, V14, which every node has.
- * TOKEN_WAIT asks for the chain's token, if extrinsics can sign a metadata hash and the owner did not
- * say it. An endpoint that gives a wrong one, or none, costs those signatures and nothing else. */
+ * TOKEN_WAIT asks for the chain's token, if extrinsics can sign a metadata hash and the owner did
+ * not give it. An endpoint that gives a wrong one, or none, costs those signatures and nothing
+ * else. */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,10 @@
--- Accounts that make no progress. $1 NULL: all.
+-- Accounts that make no progress, then relays that do not do their work. $1 NULL: all, else one account.
 SELECT b.account, b.code, extract(epoch FROM clock_timestamp() - b.since)::bigint AS age_s, b.nonce, b.id, b.state, b.reason,
-       b.since, b.paused, b.paused_by, b.suspension, b.account_id
+       b.since, b.paused, b.paused_by, b.suspension, b.account_id, NULL::text AS relay
 FROM txrelay.blocked_accounts b
 WHERE $1::text IS NULL OR b.account = (SELECT l.alias FROM txrelay.leaders l WHERE l.account = txrelay.account_of($1))
-ORDER BY b.since, b.account
+UNION ALL
+SELECT NULL, r.code, extract(epoch FROM clock_timestamp() - r.since)::bigint, NULL, NULL, NULL, r.reason, r.since, NULL, NULL,
+       NULL, NULL, r.relay
+FROM txrelay.blocked_relays r WHERE $1::text IS NULL
+ORDER BY since, account

@@ -32,6 +32,7 @@ struct service {
     struct service_poll *poll;
     struct service_pool *pool;
     struct service_obstacles *obstacles;
+    struct listening *listening;     /* NULL: standalone */
     struct service_metrics *metrics; /* NULL: none is configured */
     struct account *accounts;
     size_t account_count;
@@ -78,6 +79,9 @@ void service_block(struct service *s, struct account *a, uint64_t number);
 
 /* service_pool.c: the answer comes as MANAGER_EV_POOL; whole: with what the extrinsics say */
 void account_ask_pool(struct account *a, bool whole);
+
+/* service_listen.c; false: there is no listener (any more) */
+bool service_listen_status(const struct service *s, struct listen_status *ret);
 
 /* service_poll.c: when the table is asked; false: an answer to a query that was given up */
 bool service_poll_event(struct service *s, const struct poll_event *ev);

@@ -50,7 +50,16 @@ static void listening_close(struct room *r)
 static void listening_free(struct room *r)
 {
     INVARIANT(!CONTAINER_OF(r, struct listening, room)->listen);
+    r->service->listening = NULL;
     free(r);
+}
+
+bool service_listen_status(const struct service *s, struct listen_status *ret)
+{
+    if (!s->listening || !s->listening->listen)
+        return false;
+    *ret = listen_status(s->listening->listen);
+    return true;
 }
 
 static void listening_status(const struct room *r, struct service_status *ret)
@@ -74,6 +83,7 @@ struct room *service_listen(struct service *s, struct err *err)
         return NULL;
     struct listening *l = xcalloc(1, sizeof(*l));
     l->room = (struct room){.ops = &ops, .service = s};
+    s->listening = l;
     l->listen = listen_new(s->loop, &(struct listen_config){
                                         .dsn = c->listen_dsn ? c->listen_dsn : c->control_dsn,
                                         .name = s->holder,

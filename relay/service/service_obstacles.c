@@ -1,6 +1,6 @@
-/* What keeps accounts from going on: a look at each leader's manager once a second. What lasts goes
- * into the log, the status and the table (obstacle.h), so that operators see it within seconds and
- * nothing waits in silence. */
+/* What keeps accounts from going on: a look at each leader's manager once a second; and what keeps
+ * the relay itself from its work. What lasts goes into the log, the status and the table
+ * (obstacle.h), so that operators see it within seconds and nothing waits in silence. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,11 +18,20 @@ enum {
 
 struct service_obstacles {
     struct room room;
-    struct loop_timer *timer; /* NULL: closed */
-    bool storing;             /* one request at a time */
-    size_t next;              /* where the next look begins to collect what is to be stored */
-    bool behind;              /* in this look: an account waits for a block that the node lacks */
-    uint64_t behind_since;    /* 0: none does */
+    struct loop_timer *timer;  /* NULL: closed */
+    bool storing;              /* one request at a time */
+    size_t next;               /* where the next look begins to collect what is to be stored */
+    bool behind;               /* in this look: an account waits for a block that the node lacks */
+    uint64_t behind_since;     /* 0: none does */
+    struct obstacle_track own; /* the relay's */
+    bool storing_own;
+};
+
+/* The request that says what keeps the relay. */
+struct own_writing {
+    struct store_relay_obstacle run;
+    struct service *service;
+    struct obstacle said;
 };
 
 /* The request that is out, with copies of what it says. */
@@ -134,6 +143,117 @@ static void tell(const struct account *a, bool over, uint64_t now)
                  obstacle_name(t->now.code), t->now.text);
 }
 
+/* ---- the relay's own ---- */
+
+enum { CLOCK_BACK_S = 5 };
+static const double QUEUE_SHUT = 0.25; /* queue_measure in schema/functions */
+
+static bool leads(const struct service *s)
+{
+    for (size_t i = 0; i < s->account_count; i++)
+        if (s->accounts[i].role == ACCOUNT_LEADER)
+            return true;
+    return false;
+}
+
+/* What keeps a relay that leads nothing from taking over: also a node that is far behind, which is
+ * left. The accounts of a leader show it themselves. */
+static bool see_node(const struct service *s, struct obstacle *ret)
+{
+    if (node_info(s->node))
+        return false;
+    ret->code = OBSTACLE_NODE;
+    snprintf(ret->text, sizeof(ret->text), "no endpoint is usable, so it cannot take over: %.180s",
+             s->node_error);
+    return true;
+}
+
+static void see_listener(const struct service *s, struct obstacle *ret)
+{
+    struct listen_status l;
+    if (!s->store_up || !service_listen_status(s, &l))
+        return; /* the database is away: the rest follows from that */
+    if (!l.live)
+        from_endpoints(ret, OBSTACLE_LISTENER, l.why);
+    else if (l.queue_usage >= QUEUE_SHUT)
+        from_endpoints(ret, OBSTACLE_QUEUE,
+                       "the server's notification queue fills up, so nothing is notified: rows are "
+                       "found by polls");
+    else if (l.clock_back_s >= CLOCK_BACK_S)
+        from_endpoints(ret, OBSTACLE_CLOCK,
+                       "the server's clock is behind the time that the database had reached");
+}
+
+static void own_stored(struct store_req *req)
+{
+    struct own_writing *w = CONTAINER_OF(req, struct own_writing, run.req);
+    struct service *s = w->service;
+    if (err_is_refused(req->err.code))
+        log_error("store.refused", "write=relay_obstacle code=%s sqlstate=%s text=\"%s\"",
+                  err_name(req->err.code), req->err.sqlstate, req->err.text);
+    if (req->err.code)
+        obstacle_unstored(&s->obstacles->own);
+    s->obstacles->storing_own = false;
+    store_req_done(req);
+    free(w);
+    service_op_done(s);
+}
+
+static void store_own(struct service *s, bool over, uint64_t now)
+{
+    struct service_obstacles *o = s->obstacles;
+    struct own_writing *w = xcalloc(1, sizeof(*w));
+    w->service = s;
+    w->said = o->own.now;
+    w->run = (struct store_relay_obstacle){
+        .holder = s->holder,
+        .code = over ? NULL : obstacle_name(w->said.code),
+        .text = over ? NULL : w->said.text,
+        .since_ms = (int64_t)(now - o->own.since),
+    };
+    o->storing_own = true;
+    s->ops++;
+    store_relay_obstacle_start(s->store, &w->run, own_stored);
+}
+
+static void tell_own(const struct service *s, bool over, uint64_t now)
+{
+    const struct obstacle_track *t = &s->obstacles->own;
+    if (over)
+        log_info("relay.goes_on", "relay=%s after_ms=%llu was=%s", s->name,
+                 (unsigned long long)(now - t->since), obstacle_name(t->now.code));
+    else
+        log_warn("relay.blocked", "relay=%s for_ms=%llu code=%s text=\"%s\"", s->name,
+                 (unsigned long long)(now - t->since), obstacle_name(t->now.code), t->now.text);
+}
+
+static void look_at_own(struct service *s)
+{
+    struct service_obstacles *o = s->obstacles;
+    uint64_t now = loop_now_ms(s->loop);
+    struct obstacle seen = {0};
+    if (s->standalone || s->phase != SERVICE_RUNNING)
+        return;
+    if (leads(s) || !see_node(s, &seen))
+        see_listener(s, &seen);
+    /* These two were measured seconds ago, and do not come and go. */
+    if (!o->own.since && (seen.code == OBSTACLE_QUEUE || seen.code == OBSTACLE_CLOCK))
+        o->own.since = now > OBSTACLE_AFTER_MS ? now - OBSTACLE_AFTER_MS : 1;
+    unsigned actions = obstacle_step(&o->own, now, &seen);
+    bool over = actions & OBSTACLE_OVER;
+    if ((actions & OBSTACLE_STORE) && s->store_up && !o->storing_own) {
+        store_own(s, over, now);
+    } else if (actions & OBSTACLE_STORE) {
+        obstacle_unstored(&o->own);
+        if (over)
+            return; /* it is over at a later look, when that can be stored */
+    }
+    if (actions & (OBSTACLE_TELL | OBSTACLE_OVER))
+        tell_own(s, over, now);
+    if (over)
+        obstacle_forget(&o->own);
+}
+
 /* ---- once a second ---- */
 
 static bool may_store(const struct service *s, const struct writing *w)
@@ -187,6 +307,7 @@ static void look(void *arg)
         if (a->role == ACCOUNT_LEADER)
             look_at(s, a, &w, &lines);
     }
+    look_at_own(s);
     if (lines > LINES_MAX)
         log_warn("account.blocked", "more=%zu text=\"so are, or were, other accounts\"",
                  lines - LINES_MAX);
@@ -224,8 +345,21 @@ static void obstacles_free(struct room *r)
     free(o);
 }
 
-static const struct room_ops ops = {
-    .name = "obstacles", .run = obstacles_run, .close = obstacles_close, .free = obstacles_free};
+static void obstacles_status(const struct room *r, struct service_status *ret)
+{
+    const struct service *s = r->service;
+    const struct obstacle_track *t = &s->obstacles->own;
+    bool blocked = obstacle_lasts(t);
+    ret->obstacle = blocked ? obstacle_name(t->now.code) : "";
+    ret->obstacle_text = blocked ? t->now.text : "";
+    ret->obstacle_ms = blocked ? loop_now_ms(s->loop) - t->since : 0;
+}
+
+static const struct room_ops ops = {.name = "obstacles",
+                                    .run = obstacles_run,
+                                    .close = obstacles_close,
+                                    .free = obstacles_free,
+                                    .status = obstacles_status};
 
 struct room *service_obstacles(struct service *s, struct err *err)
 {

@@ -79,6 +79,8 @@ void service_status(const struct service *s, struct service_status *ret)
                                    .database_up = s->store_up,
                                    .endpoint = "",
                                    .spec_name = "",
+                                   .obstacle = "",
+                                   .obstacle_text = "",
                                    .stages = s->stages,
                                    .account_count = s->account_count};
     for (size_t i = 0; i < s->rooms_open; i++)

@@ -149,6 +149,9 @@ json_t *status_json(const struct service_status *s, uint64_t now_ms)
     put_text(o, "holder", s->holder);
     put_text(o, "phase", service_phase_name(s->phase));
     put_count(o, "members", s->members);
+    put_text(o, "obstacle", s->obstacle);
+    put_text(o, "obstacle_text", s->obstacle_text);
+    put_count(o, "obstacle_ms", s->obstacle_ms);
     put_flag(o, "database", s->database_up);
     put_count(o, "stale_ms", s->stale_ms);
     if (!s->standalone)

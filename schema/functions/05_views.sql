@@ -34,10 +34,32 @@ BEGIN
 END
 $$;
 
+-- What a transaction without a nonce waits for when nothing keeps its account from going on: those before
+-- it. Counts no further than a thousand. id: of the row; the time of not_before has come, or there is none.
+CREATE OR REPLACE FUNCTION txrelay.turn_waits(p_account int, p_id bigint) RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    v_most CONSTANT int := 1000;
+    v_priority CONSTANT int := (SELECT x.priority FROM outbox x WHERE x.id = p_id);
+    v_before bigint;
+    v_pending bigint;
+BEGIN
+    SELECT count(*) INTO v_before FROM ( -- each of the two is a range of outbox_order
+        (SELECT FROM outbox o WHERE o.account = p_account AND o.not_before IS NULL AND o.priority > v_priority LIMIT v_most)
+        UNION ALL
+        (SELECT FROM outbox o WHERE o.account = p_account AND o.not_before IS NULL AND o.priority = v_priority AND o.id < p_id
+            LIMIT v_most) LIMIT v_most) b;
+    SELECT count(*) INTO v_pending FROM (SELECT FROM pending_transactions p WHERE p.account = p_account LIMIT v_most) n;
+    RETURN format('turn: %s%s of its account come before it, and %s%s have a nonce and are not done; the leader takes the next ones '
+        'as its window has room', v_before, CASE WHEN v_before = v_most THEN ' or more' END, v_pending,
+        CASE WHEN v_pending = v_most THEN ' or more' END);
+END
+$$;
+
 -- One row per transaction, wherever it is now, so that one query by id finds it. Fillers have no
 -- id, and neither has the record of a nonce whose transaction was requeued. tip: the requested tip
--- while the transaction waits, then what the attempt with this hash pays. waits: why it is not done yet,
--- NULL while all is well. Only a reader who selects these two pays for looking them up. fee: what the
+-- while the transaction waits, then what the attempt with this hash pays. waits: why it is not done yet;
+-- NULL: it is done. Only a reader who selects these two pays for looking them up. fee: what the
 -- chain took for the extrinsic of its record. retry_of, retried_as: the transaction that it was enqueued
 -- in the place of, and the one in its own place.
 CREATE OR REPLACE VIEW txrelay.transactions AS
@@ -48,14 +70,15 @@ CREATE OR REPLACE VIEW txrelay.transactions AS
            o.created_at, o.created_at AS updated_at, o.tip::numeric AS tip,
            coalesce(CASE WHEN o.xmax <> 0 THEN 'row_held: ' || (SELECT h.who FROM txrelay.row_holder(o.xmax) h) END,
                CASE WHEN o.not_before > clock_timestamp() THEN 'not_before: it is not sent before ' || o.not_before
-                   ELSE txrelay.account_waits(o.account) END) AS waits, NULL::numeric AS fee,
+                   ELSE coalesce(txrelay.account_waits(o.account), txrelay.turn_waits(o.account, o.id)) END) AS waits, NULL::numeric AS fee,
            (SELECT r.id FROM txrelay.retries r WHERE r.new_id = o.id) AS retry_of, NULL::bigint AS retried_as
     FROM txrelay.outbox o JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT s.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'outbox', 'queued', s.nonce, '0x' || encode(s.hash, 'hex'),
            NULL, NULL, NULL, coalesce(CASE WHEN s.xmax <> 0 THEN (SELECT h.who FROM txrelay.row_holder(s.xmax) h) END, s.waits),
            0, s.creator, s.key, s.created_at, coalesce(s.waits_since, s.created_at), NULL,
-           coalesce('presigned: ' || s.waits, txrelay.account_waits(s.account)), NULL, NULL, NULL
+           coalesce('presigned: ' || s.waits, txrelay.account_waits(s.account),
+               'turn: it was signed elsewhere, and the leader compares its nonce with the account''s next'), NULL, NULL, NULL
     FROM txrelay.outbox_presigned s JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT p.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'pending', p.state::text, p.nonce,
@@ -63,7 +86,16 @@ CREATE OR REPLACE VIEW txrelay.transactions AS
            p.attempts, p.creator, p.key, p.created_at, p.updated_at,
            (SELECT t.tip FROM txrelay.attempts t WHERE t.account = p.account AND t.nonce = p.nonce
             AND t.number = p.attempt),
-           coalesce(txrelay.account_waits(p.account), CASE WHEN p.blocked_since IS NOT NULL THEN 'refused: ' || p.error END), NULL,
+           coalesce(txrelay.account_waits(p.account), CASE WHEN p.blocked_since IS NOT NULL THEN 'refused: ' || p.error END,
+               CASE p.state WHEN 'signed' THEN 'sent: no endpoint has said yet that its pool took it; lower nonces go first'
+                   WHEN 'future' THEN 'sent: a pool holds it, and waits for a lower nonce'
+                   WHEN 'in_block' THEN 'final: it is in block ' || coalesce(p.block_number::text, '0x' || encode(p.block_hash, 'hex'),
+                       '(unknown)') || ', which is not final yet'
+                   WHEN 'ready' THEN 'block: a pool holds it, and no block has taken it yet'
+                   WHEN 'broadcast' THEN 'block: a pool holds it, and no block has taken it yet'
+                   WHEN 'finalized' THEN 'final: a final block holds it, and its end is being stored'
+                   ELSE format('search: a node said %s; the leader asks where it is, and submits it again if it is nowhere', p.state)
+               END), NULL,
            (SELECT r.id FROM txrelay.retries r WHERE r.new_id = p.id), NULL
     FROM txrelay.pending_transactions p JOIN txrelay.accounts a USING (account)
     UNION ALL
@@ -145,6 +177,25 @@ CREATE OR REPLACE VIEW txrelay.blocked_accounts AS
     LEFT JOIN txrelay.leader_obstacle w ON w.account = a.account
     WHERE a.paused OR a.reconcile_from IS NOT NULL OR p.blocked_since IS NOT NULL OR s.id IS NOT NULL
         OR k.reason IS NOT NULL OR u.reason IS NOT NULL OR h.id IS NOT NULL OR w.code IS NOT NULL;
+
+-- Relays that do not do their work, and what keeps the whole database from it: relay, since when, code and
+-- reason (docs/obstacles.md). A relay writes what it sees itself, when it has lasted for 5 s; it counts while
+-- the relay lives. relay NULL: it is the database's, and concerns all.
+CREATE OR REPLACE VIEW txrelay.blocked_relays AS
+    SELECT m.holder AS relay, m.obstacle_since AS since, m.obstacle AS code, m.obstacle_text AS reason
+    FROM txrelay.members m JOIN txrelay.high_water h ON h.one
+    WHERE m.obstacle NOT IN ('queue', 'clock') AND m.pid IS DISTINCT FROM 0
+        AND m.heartbeat > greatest(clock_timestamp() + h.clock_offset, h.reached) - interval '10 s' -- steady_clock
+    UNION ALL
+    SELECT NULL, q.since, 'queue', 'the server''s notification queue is more than a quarter full, because a session that listens '
+        'stays in a transaction; nothing is notified, so leaders poll once a second and readers scan every ten seconds'
+    FROM txrelay.notify_queue q WHERE q.shut
+    UNION ALL
+    SELECT NULL, NULL, 'clock', format('the server''s clock is %s s behind the time that it had reached; leases, ends and positions '
+        'go on from that time, and come back to the clock by 0.1 s a second',
+        ceil(extract(epoch FROM greatest(clock_timestamp() + h.clock_offset, h.reached) - clock_timestamp())))
+    FROM txrelay.high_water h
+    WHERE h.one AND greatest(clock_timestamp() + h.clock_offset, h.reached) > clock_timestamp() + interval '5 s';
 
 -- What readers scan to catch up after missed notifications. These views hide calls, keys, signed
 -- bytes and policies. Beyond txrelay.transactions they show fillers and the numbers that order

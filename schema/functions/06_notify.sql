@@ -23,7 +23,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 DECLARE
     v_usage float8 := pg_notification_queue_usage();
 BEGIN
-    UPDATE notify_queue q SET shut = NOT q.shut WHERE q.one AND q.shut <> (v_usage >= 0.25);
+    UPDATE notify_queue q SET shut = NOT q.shut, since = clock_timestamp() WHERE q.one AND q.shut <> (v_usage >= 0.25);
     RETURN v_usage;
 END
 $$;

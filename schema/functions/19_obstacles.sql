@@ -32,3 +32,14 @@ BEGIN
     RETURN v_count;
 END
 $$;
+
+-- A relay writes what keeps itself, rather than one of its accounts, from its work, and for how long (ms)
+-- it has lasted. Code NULL: nothing does any more. A relay without a heartbeat is left out.
+CREATE OR REPLACE FUNCTION txrelay.relay_obstacle(p_holder text, p_code text, p_detail text, p_lasted_ms bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+    UPDATE members m SET obstacle = left(p_code, 40), obstacle_text = left(p_detail, 500),
+        obstacle_since = clock_timestamp() - least(greatest(p_lasted_ms, 0), 86400000) * interval '1 ms'
+    WHERE m.holder = p_holder AND (m.obstacle, m.obstacle_text) IS DISTINCT FROM (left(p_code, 40), left(p_detail, 500));
+END
+$$;

@@ -9,11 +9,11 @@ REVOKE ALL ON ALL ROUTINES IN SCHEMA txrelay FROM PUBLIC, txrelay_follower, txre
 -- All three roles read which schema this is, where a transaction is, and who leads. A follower may do no more.
 GRANT USAGE ON SCHEMA txrelay TO txrelay_follower, txrelay_app, txrelay_relay;
 GRANT SELECT ON txrelay.schema_version, txrelay.schema_functions, txrelay.transactions, txrelay.leaders,
-    txrelay.blocked_accounts, txrelay.follow_accounts, txrelay.follow_pending, txrelay.follow_finished, txrelay.follow_kept,
+    txrelay.blocked_accounts, txrelay.blocked_relays, txrelay.follow_accounts, txrelay.follow_pending, txrelay.follow_finished, txrelay.follow_kept,
     txrelay.follow_sources
     TO txrelay_follower, txrelay_app, txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.status, txrelay.history, txrelay.counts, txrelay.follow_position,
-    txrelay.row_holder, txrelay.session_text, txrelay.account_waits, txrelay.account_of
+    txrelay.row_holder, txrelay.session_text, txrelay.account_waits, txrelay.turn_waits, txrelay.account_of
     TO txrelay_follower, txrelay_app, txrelay_relay;
 
 -- Applications.
@@ -26,6 +26,7 @@ GRANT SELECT ON txrelay.leadership, txrelay.relay_leases, txrelay.accounts, txre
     txrelay.finished_transactions TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.relay_register, txrelay.member_heartbeat, txrelay.leader_claim, txrelay.leader_renew,
     txrelay.leader_release, txrelay.leader_evict, txrelay.lock_holder, txrelay.leader_scan, txrelay.leader_obstacles,
+    txrelay.relay_obstacle,
     txrelay.timeline_known, txrelay.ids_behind, txrelay.repair_ids, txrelay.clock_behind TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.leader_account, txrelay.leader_snapshot, txrelay.leader_outbox, txrelay.leader_presigned,
     txrelay.leader_poll_requests, txrelay.leader_due, txrelay.queue_measure TO txrelay_relay;

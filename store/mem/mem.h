@@ -67,6 +67,7 @@ struct mem_member {
     int64_t serves, best;
     uint32_t pid; /* 0: NULL */
     int64_t heartbeat_us;
+    char obstacle[40], obstacle_text[256]; /* "": none */
 };
 
 /* Of a lease only what outlives its accounts: their expiries are written to themselves. */

@@ -1,4 +1,5 @@
 /* Which relays live: member_heartbeat of 11_leadership.sql. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +65,18 @@ static void members_drop(struct mem_tables *t, int64_t before_us)
         mem__drop(m->address);
     }
     t->member_count = n;
+}
+
+void mem__relay_obstacle(struct mem_session *s, struct store_relay_obstacle *r)
+{
+    struct mem_tables *t = &s->db->t;
+    size_t at = member_at(t, r->holder);
+    if (at == t->member_count || strcmp(t->members[at].holder, r->holder) != 0)
+        return;
+    snprintf(t->members[at].obstacle, sizeof(t->members[at].obstacle), "%s",
+             r->code ? r->code : "");
+    snprintf(t->members[at].obstacle_text, sizeof(t->members[at].obstacle_text), "%s",
+             r->code ? r->text : "");
 }
 
 void mem__member(struct mem_session *s, struct store_member *r)

@@ -142,3 +142,15 @@ void store_pg__obstacles(struct store *base, struct store_obstacles *r)
     COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->rows[i].since_ms));
     store_pg__send(s, &s->work, SQL_NOTE_OBSTACLES, &a, &r->req, decode_none);
 }
+
+void store_pg__relay_obstacle(struct store *base, struct store_relay_obstacle *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    store_pg__args(s, &a);
+    pg_put_text(&a, r->holder);
+    pg_put_text(&a, r->code);
+    pg_put_text(&a, r->text);
+    pg_put_int8(&a, r->since_ms);
+    store_pg__send(s, &s->work, SQL_NOTE_RELAY, &a, &r->req, decode_none);
+}

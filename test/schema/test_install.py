@@ -8,16 +8,16 @@ import psycopg2
 
 from pgcase import FUNCTIONS, MIGRATIONS, PG_SH, Background, Case, Server, Session, h32, migrate, wait_until
 
-PARTS_OF_VIEWS = {'row_holder', 'session_text', 'account_waits'}
+PARTS_OF_VIEWS = {'row_holder', 'session_text', 'account_waits', 'turn_waits'}
 FOLLOWER = {'status', 'history', 'counts', 'follow_position', 'account_of'} | PARTS_OF_VIEWS
 APP = FOLLOWER | {'enqueue', 'enqueue_many', 'enqueue_signed', 'cancel', 'bump', 'retry'}
 RELAY = APP | {'relay_register', 'timeline_known', 'ids_behind', 'repair_ids', 'clock_behind', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_scan', 'member_heartbeat',
                'leader_pause',
                'account_pause', 'account_resume', 'account_rewind', 'account_reconcile', 'leader_adopt', 'leader_snapshot', 'leader_outbox', 'leader_admit', 'leader_attempt',
                'leader_record_status', 'leader_finish', 'leader_reject', 'leader_requeue', 'leader_fill', 'leader_nonce', 'leader_heard',
-               'leader_obstacles', 'leader_cleanup', 'leader_poll_requests', 'leader_due', 'leader_account', 'leader_presigned', 'leader_note',
+               'leader_obstacles', 'relay_obstacle', 'leader_cleanup', 'leader_poll_requests', 'leader_due', 'leader_account', 'leader_presigned', 'leader_note',
                'leader_admit_presigned', 'account_policy', 'account_grant', 'account_revoke', 'lock_holder', 'queue_measure', 'ensure_partitions', 'drop_partitions'}
-VIEWS = {'schema_version', 'schema_functions', 'transactions', 'leaders', 'blocked_accounts', 'follow_accounts', 'follow_pending',
+VIEWS = {'schema_version', 'schema_functions', 'transactions', 'leaders', 'blocked_accounts', 'blocked_relays', 'follow_accounts', 'follow_pending',
          'follow_finished', 'follow_kept', 'follow_sources'}
 READABLE = {
     'follower': VIEWS,

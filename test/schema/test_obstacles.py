@@ -1,7 +1,21 @@
 """What keeps accounts from going on: what leaders tell, what the database sees by itself, and why a transaction waits."""
+import pathlib
+import re
 import unittest
 
-from pgcase import Case
+from pgcase import Case, h32
+from test_signed import extrinsic
+
+HEADER = pathlib.Path(__file__).parents[2] / 'relay/core/tx/include/relay/core/tx/obstacle.h'
+
+
+def reasons(name):
+    """The codes of a list of obstacle.h."""
+    text = HEADER.read_text().replace('\\\n', ' ')
+    return re.findall(r'"(\w+)"', re.search(rf'#define {name}\(X\)([^\n]*)', text).group(1))
+
+
+MADE = set()  # by the tests of this file: codes that blocked_accounts, blocked_relays or waits showed
 
 
 class Obstacles(Case):
@@ -9,10 +23,22 @@ class Obstacles(Case):
         return self.relay.value('SELECT txrelay.leader_obstacles(%s, %s, %s, %s, %s)', [account or self.alice], [epoch], [code], [text], [ms])
 
     def blocked(self):
-        return self.app.dicts('SELECT code, reason, clock_timestamp() - since AS age FROM txrelay.blocked_accounts')
+        rows = self.app.dicts('SELECT code, reason, clock_timestamp() - since AS age FROM txrelay.blocked_accounts')
+        MADE.update(r['code'] for r in rows)
+        return rows
+
+    def blocked_relays(self):
+        rows = self.session('follower').dicts('SELECT relay, code, reason, clock_timestamp() - since AS age FROM txrelay.blocked_relays')
+        MADE.update(r['code'] for r in rows)
+        return rows
 
     def waits(self, tx):
-        return self.app.value('SELECT waits FROM txrelay.status(%s)', tx)
+        """No transaction that is not done waits in silence."""
+        got = self.app.dict('SELECT waits, stage FROM txrelay.status(%s)', tx)
+        self.assertEqual(got['waits'] is None, got['stage'] == 'finished', got)
+        code = got['waits'].split(': ')[0] if got['waits'] else None
+        MADE.add(code)
+        return got['waits']
 
     def idle_for(self, seconds):
         """As if its claim had run out so long ago."""
@@ -22,7 +48,8 @@ class Obstacles(Case):
     def test_told_and_taken_back(self):
         epoch = self.lead()
         tx, = self.enqueue()
-        self.assertEqual((self.blocked(), self.waits(tx)), ([], None))
+        self.assertEqual(self.blocked(), [])
+        self.assertIn('turn: 0 of its account come before it', self.waits(tx))
         self.assertEqual(self.tell(epoch, 'node', 'no endpoint is usable', 6000), 1)
         got, = self.blocked()
         self.assertEqual((got['code'], got['reason']), ('node', 'no endpoint is usable'))
@@ -31,7 +58,8 @@ class Obstacles(Case):
         self.assertEqual(self.tell(epoch, 'finality', 'it lags', 9000), 1)
         self.assertEqual([r['code'] for r in self.blocked()], ['finality'])
         self.assertEqual(self.tell(epoch, None), 1)
-        self.assertEqual((self.blocked(), self.waits(tx)), ([], None))
+        self.assertEqual(self.blocked(), [])
+        self.assertIn('turn: ', self.waits(tx))
         self.assertEqual(self.tell(epoch, None), 0)
 
     def test_of_a_pending_transaction(self):
@@ -71,7 +99,8 @@ class Obstacles(Case):
         self.assertEqual(self.blocked(), [])
         self.lead()
         self.idle_for(4)
-        self.assertEqual((self.blocked(), self.waits(tx)), ([], None))
+        self.assertEqual(self.blocked(), [])
+        self.assertIn('turn: ', self.waits(tx))
         self.idle_for(6)
         got, = self.blocked()
         self.assertEqual(got['code'], 'no_leader')
@@ -96,9 +125,10 @@ class Obstacles(Case):
 
     def test_suspended(self):
         epoch = self.lead()
-        self.relay.rows("SELECT txrelay.leader_pause(%s, %s, 'payment', 'it cannot pay')", self.alice, epoch)
-        self.tell(epoch, 'suspended', 'it cannot pay')
-        self.assertEqual([(r['code'], r['reason']) for r in self.blocked()], [('payment', 'it cannot pay')])
+        for why in ('payment', 'signing', 'reaped', 'transaction_version'):
+            self.relay.rows('SELECT txrelay.leader_pause(%s, %s, %s, %s)', self.alice, epoch, why, 'it cannot go on')
+            self.tell(epoch, 'suspended', 'it cannot go on')
+            self.assertEqual([(r['code'], r['reason']) for r in self.blocked()], [(why, 'it cannot go on')])
 
     def test_not_before(self):
         self.lead()
@@ -122,10 +152,103 @@ class Obstacles(Case):
         self.tell(epoch, 'node', 'no endpoint is usable')
         self.assertEqual([r['code'] for r in self.blocked()], ['node'])
 
+    def test_its_turn(self):
+        """Behind how many others, by priority and then by age, and how many are under way."""
+        epoch, _ = self.pending(2)
+        ids = [self.enqueue()[0] for _ in range(3)]
+        urgent = self.enqueue(priority=7)[0]
+        for tx, before in zip(ids + [urgent], (1, 2, 3, 0)):
+            self.assertIn(f'turn: {before} of its account come before it, and 2 have a nonce and are not done', self.waits(tx))
+        later, = self.enqueue(not_before='2099-01-01')
+        self.assertIn('not_before: ', self.waits(later))
+        self.assertIn('turn: 3 of', self.waits(ids[2]), 'one whose time has not come is not before it')
+        self.app.rows("SELECT txrelay.enqueue_many('alice', array_fill('\\x00'::bytea, ARRAY[1500]), priority => 9)")
+        self.assertIn('turn: 1000 or more of its account', self.waits(urgent))
+
+    def test_each_state_of_a_pending_transaction(self):
+        epoch, (tx,) = self.pending()
+        self.assertIn('sent: ', self.waits(tx))
+        for state, code in (('future', 'sent'), ('ready', 'block'), ('broadcast', 'block'), ('in_block', 'final'),
+                            ('retracted', 'search'), ('dropped', 'search'), ('finalized', 'final')):
+            block = h32('a block') if state in ('in_block', 'retracted', 'finalized') else None
+            self.relay.rows('SELECT txrelay.leader_record_status(%s, %s, ARRAY[0], ARRAY[(SELECT hash FROM txrelay.pending_transactions)],'
+                            ' %s, %s, %s, %s)', self.alice, epoch, [state], [block], [7 if block else None], [None])
+            self.assertTrue(self.waits(tx).startswith(f'{code}: '), (state, self.waits(tx)))
+            self.assertEqual('it is in block 7, which' in self.waits(tx), state == 'in_block')
+
+    def test_a_lock_in_other_hands(self):
+        other = self.session('app')
+        other.rows('SELECT pg_advisory_lock(%s)', self.owner.value('SELECT lock_key FROM txrelay.leadership'))
+        self.assertEqual([r['code'] for r in self.blocked()], ['foreign_lock'])
+        other.rows('SELECT pg_advisory_unlock_all()')
+        self.assertEqual(self.blocked(), [])
+
+    def test_presigned(self):
+        self.lead()
+        tx = self.app.value('SELECT txrelay.enqueue_signed(%s)', extrinsic())
+        self.assertIn('turn: it was signed elsewhere', self.waits(tx))
+        self.owner.rows("UPDATE txrelay.outbox_presigned SET nonce = 4, waits = 'nonce 3 is missing', waits_since = clock_timestamp()")
+        self.owner.rows('UPDATE txrelay.accounts SET next_nonce = 3')
+        self.assertIn('presigned: nonce 3 is missing', self.waits(tx))
+        self.assertEqual([r['code'] for r in self.blocked()], ['presigned'])
+
+    def test_a_row_in_other_hands(self):
+        self.lead()
+        tx, = self.enqueue()
+        other = self.session('app')
+        other.begin()
+        other.rows('SELECT txrelay.cancel(%s)', tx)
+        self.assertIn('row_held: ', self.waits(tx))
+        other.rollback()
+        self.assertIn('turn: ', self.waits(tx))
+
+    def test_what_the_lists_name(self):
+        """Of a relay: told under its heartbeat, over with it, and of no other."""
+        self.relay.rows("SELECT * FROM txrelay.member_heartbeat('relay-a', 'a:1', 1, 5000, false, false, NULL)")
+        say = lambda *args: self.relay.rows('SELECT txrelay.relay_obstacle(%s, %s, %s, %s)', *args)  # noqa: E731
+        say('relay-b', 'listener', 'it is refused', 6000)
+        self.assertEqual(self.blocked_relays(), [], 'it has no heartbeat')
+        for code in reasons('RELAY_OBSTACLES')[:1] + ['node']:
+            say('relay-a', code, 'it is refused', 6000)
+            got, = self.blocked_relays()
+            self.assertEqual((got['relay'], got['code'], got['reason']), ('relay-a', code, 'it is refused'))
+            self.assertTrue(6 <= got['age'].total_seconds() < 60, got['age'])
+        self.owner.rows("UPDATE txrelay.members SET heartbeat = heartbeat - interval '11 s'")
+        self.assertEqual(self.blocked_relays(), [], 'it does not live')
+        self.relay.rows("SELECT * FROM txrelay.member_heartbeat('relay-a', 'a:1', 1, 5000, false, false, NULL)")
+        self.assertEqual(len(self.blocked_relays()), 1)
+        say('relay-a', None, None, 0)
+        self.assertEqual(self.blocked_relays(), [])
+
+    def test_the_queue_and_the_clock(self):
+        self.assertEqual(self.blocked_relays(), [])
+        self.owner.rows('UPDATE txrelay.notify_queue SET shut = true, since = clock_timestamp()')
+        self.assertEqual([(r['relay'], r['code']) for r in self.blocked_relays()], [(None, 'queue')])
+        self.relay.value('SELECT txrelay.queue_measure()')
+        self.assertEqual(self.blocked_relays(), [], 'it has room again')
+        self.owner.rows("UPDATE txrelay.high_water SET clock_offset = '130 s'")
+        got, = self.blocked_relays()
+        self.assertEqual((got['relay'], got['code']), (None, 'clock'))
+        self.assertIn('130 s behind', got['reason'].replace('131', '130'))
+        self.owner.rows("UPDATE txrelay.high_water SET clock_offset = '4 s', reached = 'epoch'")
+        self.assertEqual(self.blocked_relays(), [])
+
     def test_applications_do_not_write_it(self):
         for session in (self.app, self.session('follower')):
             self.refused('42501', session.value, 'SELECT txrelay.leader_obstacles(%s, %s, %s, %s, %s)',
                          [self.alice], [1], ['x'], ['x'], [0])
+
+
+    def test_zz_each_reason_was_made(self):
+        """Runs last: the tests above made each reason that the database or a relay finds (relay_manager_obstacle makes those of
+        leaders), and none that obstacle.h does not list."""
+        if len(MADE) < 3:
+            self.skipTest('only this test was asked for')
+        wanted = set(reasons('DATABASE_OBSTACLES') + reasons('TRANSACTION_OBSTACLES') + reasons('RELAY_OBSTACLES'))
+        self.assertGreater(len(wanted), 15)
+        self.assertEqual(wanted - MADE, set())
+        known = wanted | set(reasons('OBSTACLES')) | {None}
+        self.assertEqual(MADE - known, set(), 'codes that obstacle.h does not list')
 
 
 if __name__ == '__main__':

@@ -116,6 +116,7 @@ class Plans(Case):
         tx = self.sql('by key', "SELECT txrelay.enqueue('alice', '\\x01', key => %s)", f'k{self.next}', session=self.app)[0][0]
         self.sql('cancel', 'SELECT txrelay.cancel(%s)', tx, session=self.app)
         self.sql('blocked', 'SELECT * FROM txrelay.blocked_accounts', session=self.app)
+        self.sql('blocked relays', 'SELECT * FROM txrelay.blocked_relays', session=self.app)
         self.sql('mid_submission', "SELECT * FROM txrelay.leader_claim(%s, 'other', 'other:1', false, 1000, 1000)", self.alice)
 
     def life(self):

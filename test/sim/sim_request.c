@@ -90,6 +90,14 @@ static void copy_obstacles(struct request *x)
     r->rows = rows;
 }
 
+static void copy_relay_obstacle(struct request *x)
+{
+    struct store_relay_obstacle *r = &x->u.relay_obstacle;
+    r->holder = copy_text(x, r->holder);
+    r->code = copy_text(x, r->code);
+    r->text = copy_text(x, r->text);
+}
+
 static void copy_due(struct request *x)
 {
     struct store_due *r = &x->u.due;
@@ -252,6 +260,7 @@ static const struct {
     KIND(SCAN_CLAIMS, scan, store_scan, copy_scan, back_scan),
     KIND(SEND_HEARTBEAT, member, store_member, copy_member, back_member),
     KIND(NOTE_OBSTACLES, obstacles, store_obstacles, copy_obstacles, NULL),
+    KIND(NOTE_RELAY, relay_obstacle, store_relay_obstacle, copy_relay_obstacle, NULL),
     KIND(READ_SNAPSHOT, snapshot, store_snapshot, NULL, back_snapshot),
     KIND(READ_OUTBOX, outbox, store_outbox, NULL, back_outbox),
     KIND(POLL_REQUESTS, poll_requests, store_poll_requests, NULL, back_look),

@@ -359,9 +359,10 @@ static void probe(struct world *w, struct session *s, struct query *q)
     for (const char *at = q->params[0].data; *at; at++)
         n += *at == ',';
     snprintf(channels, sizeof(channels), "%zu", n);
-    q->result = result_new(2, 1);
+    q->result = result_new(3, 1);
     put_text(q->result, channels);
-    put_text(q->result, "0");
+    put_text(q->result, "0"); /* the usage of the queue */
+    put_text(q->result, "0"); /* by which the clock is behind */
     q->result->rows = 1;
 }
 

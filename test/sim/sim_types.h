@@ -241,6 +241,7 @@ struct request {
         struct store_poll_requests look;
         struct store_due due;
         struct store_obstacles obstacles;
+        struct store_relay_obstacle relay_obstacle;
         struct store_attempts attempts;
         struct store_note note;
         struct store_states states;

@@ -347,7 +347,7 @@ static void run_plant(struct args *a, struct report *ret_sum)
         enum plant plant;
         uint64_t seed;
         bool lossy;
-    } known[] = {{PLANT_PROBE_ORDER, 6747, false}, {PLANT_WAIT_FORGOTTEN, 40, true},
+    } known[] = {{PLANT_PROBE_ORDER, 7069, false}, {PLANT_WAIT_FORGOTTEN, 40, true},
                  {PLANT_WAIT_SHORT, 57, true},     {PLANT_WAIT_BEHIND, 189, true},
                  {PLANT_WAIT_EXPIRED, 57, true},   {PLANT_WAIT_CANCELLED, 352, true},
                  {PLANT_LOCK_ANYBODYS, 3, false},  {PLANT_HEAD_KEPT_OUT, 3140, false}};

@@ -104,16 +104,19 @@ class Moves(unittest.TestCase):
                 connected = self.tail(world, 'connected')
                 first = world.enqueue(f'before the step {ahead}')
                 world.settle()
-                proc.wait_for('its end', lambda c=connected, tx=first: tx in self.ends(c))
+                proc.wait_for('its end', lambda c=connected, tx=first: tx in self.ends(c), 180)  # by a scan, once a minute
                 position = [json.loads(line)['position'] for line in connected.text().splitlines() if '"outcome":"ok"' in line][-1]
                 later = [world.enqueue(f'after the step {ahead} {i}') for i in range(3)]
                 world.settle()
                 away = self.tail(world, 'away', '--since', str(position))
                 for reader in (connected, away):
-                    proc.wait_for('every end', lambda r=reader: self.ends(r) >= set(later))
+                    proc.wait_for('every end', lambda r=reader: self.ends(r) >= set(later), 180)
                     reader.kill()
             second = world.relay('second')
             second.wait_log('relay.running')
+            second.wait_log('relay.blocked .*code=clock ')
+            self.assertEqual(second.control({'cmd': 'status'})['obstacle'], 'clock')
+            self.assertEqual(world.pg.query('SELECT relay, code FROM txrelay.blocked_relays'), [(None, 'clock')])
             os.kill(relay.process.pid, signal.SIGSTOP)
             world.wait_leader(second)
             world.enqueue('by the second')

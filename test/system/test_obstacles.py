@@ -70,6 +70,39 @@ class Obstacles(unittest.TestCase):
         self.sql(good)
         self.over(tx, 'read')
 
+    def of_relay(self, relay, code, text):
+        """In each place, as of an account."""
+        def said():
+            rows = self.world.pg.query('SELECT code, reason FROM txrelay.blocked_relays WHERE relay LIKE %s', [f'%-{relay.name}-%'])
+            return rows and rows[0][0] == code and rows[0]
+        reason = proc.wait_for(f'{code} in blocked', said, WITHIN, 0.1)[1]
+        self.assertIn(text, reason)
+        relay.wait_log(f'relay.blocked .*code={code} ')
+        status = relay.control({'cmd': 'status'})
+        self.assertEqual(status['obstacle'], code)
+        self.assertIn(text, status['obstacle_text'])
+        self.assertGreaterEqual(status['obstacle_ms'], 5000)
+
+    def relay_over(self, relay, code):
+        proc.wait_for('it to be over', lambda: not self.world.pg.query('SELECT FROM txrelay.blocked_relays'), WITHIN, 0.1)
+        relay.wait_log(f'relay.goes_on .*was={code}')
+        self.assertEqual(relay.control({'cmd': 'status'})['obstacle'], '')
+
+    def test_a_follower_whose_stream_is_refused_and_whose_node_is_gone(self):
+        pg = self.world.pg
+        self.sql('CREATE ROLE deaf NOLOGIN IN ROLE txrelay_relay')
+        two = self.world.relay('two', start=False).configure('database', listen_url=f"'{pg.dsn_of(pg.database, 'deaf')}'").start()
+        two.wait_log('relay.running')
+        self.of_relay(two, 'listener', 'deaf')
+        self.sql('ALTER ROLE deaf LOGIN')
+        self.relay_over(two, 'listener')
+        os.kill(self.world.chain.process.pid, signal.SIGSTOP)
+        try:
+            self.of_relay(two, 'node', 'no endpoint is usable, so it cannot take over')
+        finally:
+            os.kill(self.world.chain.process.pid, signal.SIGCONT)
+        self.relay_over(two, 'node')
+
 
 if __name__ == '__main__':
     unittest.main()

@@ -119,6 +119,10 @@ class Queue(Base):
             with self.assertRaises(psycopg2.errors.ProgramLimitExceeded):
                 world.pg.query('NOTIFY anything')
         proc.wait_for('a relay to see it', lambda: world.pg.value(SHUT), 20)
+        self.assertEqual(world.pg.query('SELECT relay, code FROM txrelay.blocked_relays'), [(None, 'queue')])
+        for relay in world.relays:
+            relay.wait_log('relay.blocked .*code=queue ')
+            self.assertEqual(relay.control({'cmd': 'status'})['obstacle'], 'queue')
         if FULL:  # what would become of our commits if they notified
             with self.assertRaises(psycopg2.errors.ProgramLimitExceeded):
                 world.pg.query("UPDATE txrelay.notify_queue SET shut = false; SELECT txrelay.account_resume('alice')")
@@ -136,6 +140,7 @@ class Queue(Base):
         begun = time.monotonic()
         self.others.query('SELECT pg_terminate_backend(%s)', (self.stuck.info.backend_pid,))
         proc.wait_for('a relay to see it', lambda: not world.pg.value(SHUT), 120)
+        self.assertEqual(world.pg.query('SELECT * FROM txrelay.blocked_relays'), [])
         report(f'emptied {time.monotonic() - begun:.1f} s after that session was ended')
         self.work('with room again')
         self.assertEqual(self.heard(ear), set(CHANNELS))

@@ -69,9 +69,12 @@ void listen_open(struct listen *s);
 void listen_close(struct listen *s, void (*cb)(void *arg),
                   void *arg); /* frees s; no callback after it except cb */
 struct listen_status {
-    bool live;          /* as of the last on_state */
-    uint64_t since_ms;  /* loop clock: when the view was last proved to be current */
-    double queue_usage; /* of the server's notification queue, 0..1, at the last probe */
+    bool live;           /* as of the last on_state */
+    uint64_t since_ms;   /* loop clock: when the view was last proved to be current */
+    double queue_usage;  /* of the server's notification queue, 0..1, at the last probe */
+    double clock_back_s; /* signals_only: by which the server's clock is behind the time in the
+                            database, at the last probe */
+    const char *why; /* not live: why; "" if it is not known yet; valid until the loop goes on */
 };
 struct listen_status listen_status(const struct listen *s);
 int64_t listen_position(const struct listen *s); /* as in an event */

@@ -8,7 +8,7 @@ const char *obstacle_name(enum obstacle_code code)
 {
     static const char *const names[] = {[OBSTACLE_NONE] = "",
 #define X(code, name) [code] = (name),
-                                        OBSTACLES(X)
+                                        OBSTACLES(X) RELAY_OBSTACLES(X)
 #undef X
     };
     PRE(code < OBSTACLE_CODES);

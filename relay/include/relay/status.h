@@ -79,6 +79,9 @@ struct service_status {
     const char *name, *holder;
     enum service_phase phase;
     bool standalone;
+    /* What keeps the relay itself from its work, as in account_status. */
+    const char *obstacle, *obstacle_text;
+    uint64_t obstacle_ms;
     size_t members; /* relays of these accounts that live, with this one; 0: not known */
     bool database_up;
     /* for how long the database has been away; 0: it is there, or there is none */

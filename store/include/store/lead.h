@@ -143,6 +143,15 @@ struct store_obstacles {
 };
 void store_obstacles_start(struct store *s, struct store_obstacles *r, store_cb cb);
 
+/* What keeps this relay, rather than one of its accounts, from its work; code NULL: nothing. */
+struct store_relay_obstacle {
+    struct store_req req;
+    const char *holder;
+    const char *code, *text;
+    int64_t since_ms; /* ago */
+};
+void store_relay_obstacle_start(struct store *s, struct store_relay_obstacle *r, store_cb cb);
+
 /* X(request, struct) */
 #define STORE_LEAD_REQUESTS(X)                                                                     \
     X(enroll, store_enroll)                                                                        \
@@ -154,6 +163,7 @@ void store_obstacles_start(struct store *s, struct store_obstacles *r, store_cb 
     X(evict, store_evict)                                                                          \
     X(scan, store_scan)                                                                            \
     X(member, store_member)                                                                        \
-    X(obstacles, store_obstacles)
+    X(obstacles, store_obstacles)                                                                  \
+    X(relay_obstacle, store_relay_obstacle)
 
 #endif

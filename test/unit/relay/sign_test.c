@@ -168,8 +168,8 @@ static void the_metadata_hash_is_signed_where_wished(void **state)
     signature.wishes_hash = false;
 }
 
-/* The relay may be wrong about the chain's token: then a signature over a metadata hash seems wrong,
- * and the endpoint that shows it is not to blame. */
+/* The relay may be wrong about the chain's token: then a signature over a metadata hash seems
+ * wrong, and the endpoint that shows it is not to blame. */
 static void a_metadata_hash_proves_nothing(void **state)
 {
     (void)state;

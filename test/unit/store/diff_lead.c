@@ -177,11 +177,21 @@ static void obstacles(struct diff *d, size_t relay)
     diff_request(d, relay, MEM_REQUEST_obstacles, &u);
 }
 
+static void relay_obstacle(struct diff *d, size_t relay)
+{
+    bool any = diff_chance(d, 60);
+    union any_request u = {.relay_obstacle = {.holder = d->relays[diff_below(d, RELAYS)].holder,
+                                              .code = any ? "listener" : NULL,
+                                              .text = any ? "it is refused" : NULL,
+                                              .since_ms = (int64_t)diff_below(d, 9000)}};
+    diff_request(d, relay, MEM_REQUEST_relay_obstacle, &u);
+}
+
 void diff_lead(struct diff *d)
 {
     size_t account = diff_any_account(d),
            relay = diff_chance(d, 70) ? account % 2 : diff_below(d, RELAYS);
-    switch (diff_below(d, 14)) {
+    switch (diff_below(d, 15)) {
     case 0:
     case 1:
     case 2:
@@ -213,6 +223,9 @@ void diff_lead(struct diff *d)
         return;
     case 12:
         obstacles(d, relay);
+        return;
+    case 13:
+        relay_obstacle(d, relay);
         return;
     default:
         enroll(d);

@@ -341,6 +341,7 @@ void diff_tables_mem(const struct diff *d, struct buf *b)
         buf_printf(b, "%s|%lld", t->members[i].holder, (long long)t->members[i].serves);
         put_opt(b, t->members[i].best);
         buf_printf(b, "|%d", t->members[i].pid != 0);
+        buf_printf(b, "|%s|%s", t->members[i].obstacle, t->members[i].obstacle_text);
     }
     for (size_t i = 0; i < count; i++) {
         const struct mem_account *a = t->accounts[i];

@@ -56,7 +56,7 @@ SELECT concat_ws(E'\n',
         ORDER BY b.id)
  FROM txrelay.bumps b),
 (SELECT string_agg('member ' || array_to_string(ARRAY[m.holder, m.serves::text, m.best::text,
-        (m.pid IS NOT NULL)::int::text], '|', 'NULL'), E'\n' ORDER BY m.holder COLLATE "C")
+        (m.pid IS NOT NULL)::int::text, coalesce(m.obstacle, ''), coalesce(m.obstacle_text, '')], '|', 'NULL'), E'\n' ORDER BY m.holder COLLATE "C")
  FROM txrelay.members m),
 (SELECT string_agg('obstacle ' || concat_ws('|', o.account, o.epoch, o.code, o.detail), E'\n' ORDER BY o.account)
  FROM txrelay.obstacles o))

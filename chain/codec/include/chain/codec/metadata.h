@@ -53,8 +53,8 @@ struct metadata_token {
     const char *symbol;
     uint8_t decimals;
 };
-/* The digest that CheckMetadataHash signs (RFC 78). ERR_METADATA: it cannot be computed, for example
- * because this is not V15 metadata. */
+/* The digest that CheckMetadataHash signs (RFC 78). ERR_METADATA: it cannot be computed, for
+ * example because this is not V15 metadata. */
 int metadata_digest(const struct metadata *md, const struct metadata_token *token,
                     uint8_t ret_digest[32], struct err *err);
 

@@ -99,7 +99,7 @@ struct node_config {
     /* Bytes of signed extensions that are not known here; borrowed. */
     const struct extrinsic_extension *extensions;
     size_t extension_count;
-    /* For the metadata hash. symbol NULL: the endpoint is asked, if its chain signs one. Borrowed. */
+    /* For the metadata hash; borrowed. symbol NULL: the endpoint is asked where one is signed. */
     struct metadata_token token;
     /* READY was reached. If the runtime changed while the node was away, on_runtime comes first. */
     void (*on_ready)(void *arg, const struct node_info *info);

@@ -1,9 +1,10 @@
-/* What keeps an account from going on, for operators: one obstacle at a time, the one that the
- * others follow from. docs/obstacles.md explains each; the test relay_manager_obstacle compares the
- * two.
+/* What keeps an account, a relay or a transaction from going on, for operators: one obstacle at a
+ * time, the one that the others follow from. docs/obstacles.md explains each; the test
+ * relay_manager_obstacle compares the two.
  *
- * A leader's process finds those of OBSTACLES. The database finds the rest by itself, in the view
- * blocked_accounts: no relay leads the account, it is paused, an application holds a row, ... */
+ * These lists are all reasons that there are. Each has a test that makes it: relay_manager_obstacle
+ * makes those of OBSTACLES, test/schema/test_obstacles.py and test/system/test_obstacles.py the
+ * others; each of the three fails if one is left out. */
 #ifndef RELAY_CORE_TX_OBSTACLE_H
 #define RELAY_CORE_TX_OBSTACLE_H
 
@@ -35,10 +36,38 @@ struct manager;
     X(OBSTACLE_HEAD, "head")                                                                       \
     X(OBSTACLE_POOL, "pool")
 
+/* What keeps a relay, whatever it leads: its process finds them. They are looked for in this order,
+ * after NODE, which keeps it from taking over. */
+#define RELAY_OBSTACLES(X)                                                                         \
+    X(OBSTACLE_LISTENER, "listener")                                                               \
+    X(OBSTACLE_QUEUE, "queue")                                                                     \
+    X(OBSTACLE_CLOCK, "clock")
+
+/* What the database finds by itself: of accounts in the view blocked_accounts, of transactions in
+ * the column waits. X(name) */
+#define DATABASE_OBSTACLES(X)                                                                      \
+    X("paused")                                                                                    \
+    X("payment")                                                                                   \
+    X("signing")                                                                                   \
+    X("reaped")                                                                                    \
+    X("transaction_version")                                                                       \
+    X("foreign_lock")                                                                              \
+    X("no_leader")                                                                                 \
+    X("row_held")                                                                                  \
+    X("refused")                                                                                   \
+    X("presigned")
+#define TRANSACTION_OBSTACLES(X)                                                                   \
+    X("not_before")                                                                                \
+    X("turn")                                                                                      \
+    X("sent")                                                                                      \
+    X("block")                                                                                     \
+    X("final")                                                                                     \
+    X("search")
+
 enum obstacle_code {
     OBSTACLE_NONE,
 #define X(code, name) code,
-    OBSTACLES(X)
+    OBSTACLES(X) RELAY_OBSTACLES(X)
 #undef X
         OBSTACLE_CODES,
 };
