@@ -50,22 +50,22 @@ enum {
 };
 
 static const struct type_field fields[] = {
-    {NULL, PRIM_STR},         {NULL, PRIM_U32},   /* 0: pair */
-    {NULL, T_PAIRS},                              /* 2: map */
-    {"first", PRIM_U8},       {"second", T_PAIR}, /* 3: struct */
-    {NULL, PRIM_U32},                             /* 5: Perbill, and a variant */
-    {"a", PRIM_BOOL},         {"b", PRIM_U8},     /* 6: variant */
-    {NULL, PRIM_U8},          {NULL, PRIM_BOOL},  /* 8: variant */
-    {NULL, T_OPTION},                             /* 10 */
-    {NULL, T_BYTES32},                            /* 11: hash, account */
-    {NULL, T_BYTES20},                            /* 12 */
-    {NULL, T_ACCOUNT},                            /* 13: Id */
-    {NULL, T_COMPACT_UNIT},                       /* 14: Index */
-    {NULL, T_BYTES},                              /* 15: Raw */
-    {NULL, PRIM_U8},                              /* 16: a mortal era */
-    {"next", T_OPTION_CHAIN},                     /* 17 */
-    {NULL, T_CHAIN},                              /* 18 */
-    {NULL, T_LIMBS},                              /* 19 */
+    {NULL, PRIM_STR, 0},         {NULL, PRIM_U32, 0},   /* 0: pair */
+    {NULL, T_PAIRS, 0},                                 /* 2: map */
+    {"first", PRIM_U8, 0},       {"second", T_PAIR, 0}, /* 3: struct */
+    {NULL, PRIM_U32, 0},                                /* 5: Perbill, and a variant */
+    {"a", PRIM_BOOL, 0},         {"b", PRIM_U8, 0},     /* 6: variant */
+    {NULL, PRIM_U8, 0},          {NULL, PRIM_BOOL, 0},  /* 8: variant */
+    {NULL, T_OPTION, 0},                                /* 10 */
+    {NULL, T_BYTES32, 0},                               /* 11: hash, account */
+    {NULL, T_BYTES20, 0},                               /* 12 */
+    {NULL, T_ACCOUNT, 0},                               /* 13: Id */
+    {NULL, T_COMPACT_UNIT, 0},                          /* 14: Index */
+    {NULL, T_BYTES, 0},                                 /* 15: Raw */
+    {NULL, PRIM_U8, 0},                                 /* 16: a mortal era */
+    {"next", T_OPTION_CHAIN, 0},                        /* 17 */
+    {NULL, T_CHAIN, 0},                                 /* 18 */
+    {NULL, T_LIMBS, 0},                                 /* 19 */
 };
 
 enum {
