@@ -253,6 +253,8 @@ void manager__adopted(struct manager *m, const struct manager_event *ev)
         if (row->submitted_block < from)
             from = row->submitted_block;
     }
+    if (m->reconcile.on)
+        manager__poll_requests(m); /* no stop was heard before */
     manager__found_clear(m);
     manager__probe_soon(m);
     if (from != UINT64_MAX)

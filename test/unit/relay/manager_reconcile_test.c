@@ -688,6 +688,40 @@ static void what_a_block_shows_is_stored(void **state)
     script_free(s);
 }
 
+/* Seed 11000300979 (lossy): the lost commits had sent a transaction back to the outbox for its
+ * retry, and sent it again. A cancellation that comes in the wait does not end it by its first
+ * attempt. */
+static void no_stop_in_the_wait(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    struct tx_pending row = loaded_row(s, 3, "broadcast");
+    row.submitted_block = 98;
+    row.retries = 1;
+    uint8_t own[32];
+    memcpy(own, row.hash, 32);
+    script_free(s);
+    s = waiting(&row, 1, 100);
+    struct tx_stop stop = {
+        .nonce = 3, .id = row.id, .outcome = "cancelled", .reason = "cancelled by postgres"};
+    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
+                                   .looked = {.number = s->look, .stops = &stop, .count = 1}});
+    struct tx_included x = signed_at(3, 1, 3);
+    memcpy(x.hash, own, 32);
+    x.result.outcome = DISPATCH_FAILED;
+    block(s, 99, 4, 1, &x);
+    block(s, 100, 4, 0, NULL);
+    none(s, MANAGER_FX_STORE_FINISH);
+    expect(s, MANAGER_FX_STORE_REQUEUE);
+    questions(s, 4, 0, NULL);
+    stored(s, MANAGER_FX_STORE_REQUEUE);
+    expect(s, MANAGER_FX_STORE_ADOPT);
+    uint64_t look = s->look;
+    stored(s, MANAGER_FX_STORE_ADOPT);
+    assert_int_equal(s->look, look + 1); /* it is heard now */
+    script_free(s);
+}
+
 static void wait_of_unknown_outcome(void **state)
 {
     (void)state;
@@ -859,6 +893,7 @@ int main(void)
         cmocka_unit_test(tells_of_bytes_without_an_era),
         cmocka_unit_test(nothing_ends),
         cmocka_unit_test(what_a_block_shows_is_stored),
+        cmocka_unit_test(no_stop_in_the_wait),
         cmocka_unit_test(wait_of_unknown_outcome),
         cmocka_unit_test(lost_attempt_below_used_nonces),
         cmocka_unit_test(reaped_in_the_wait),
