@@ -137,7 +137,7 @@ static int sign_call(const struct op *op, const struct manager_sign_row *row, co
     if (rc || op->effect != MANAGER_FX_RESIGN)
         return rc;
     enum manager_attempt attempt = manager_attempt_of(op->account->manager, row->hash, ret->hash);
-    again.era_period = manager_era_anew(attempt, row->era_period);
+    again.era_period = manager_era_anew(attempt, row->banned, row->era_period);
     if (again.era_period == row->era_period)
         return 0;
     free((void *)ret->bytes); /* op_free has those of the second signature */

@@ -69,6 +69,7 @@ static void resign_effect(struct manager *m, const struct row *row, struct manag
         .nonce = row->nonce,
         .id = row->id,
         .filler = row->filler || row->racing,
+        .banned = row->banned,
         .tip = PLANTED(FILLER_CHEAP) && row->racing && row->terms ? row->terms->tip
                                                                   : manager__tip_next(m, row),
         .reason = row_reason_text(row->reason),

@@ -26,9 +26,11 @@ enum manager_attempt manager_attempt_of(const struct manager *m, const uint8_t c
     return line_by_hash(&m->line, hash) ? MANAGER_ATTEMPT_FORMER : MANAGER_ATTEMPT_NEW;
 }
 
-uint32_t manager_era_anew(enum manager_attempt attempt, uint32_t period)
+uint32_t manager_era_anew(enum manager_attempt attempt, bool banned, uint32_t period)
 {
-    return attempt == MANAGER_ATTEMPT_FORMER && !period ? ERA_PERIOD_MAX : period;
+    bool same = attempt == MANAGER_ATTEMPT_FORMER ||
+                (attempt == MANAGER_ATTEMPT_CURRENT && banned && !PLANTED(BAN_KEPT));
+    return same && !period ? ERA_PERIOD_MAX : period;
 }
 
 bool manager_write_doubtful(enum manager_effect_type write, int code)

@@ -34,10 +34,14 @@ static void test_attempts(void **state)
 static void test_era_anew(void **state)
 {
     (void)state;
-    assert_int_equal(manager_era_anew(MANAGER_ATTEMPT_NEW, 0), 0);
-    assert_int_equal(manager_era_anew(MANAGER_ATTEMPT_CURRENT, 0), 0);
-    assert_int_equal(manager_era_anew(MANAGER_ATTEMPT_FORMER, 0), 64);
-    assert_int_equal(manager_era_anew(MANAGER_ATTEMPT_FORMER, 16), 16);
+    for (int banned = 0; banned <= 1; banned++) {
+        assert_int_equal(manager_era_anew(MANAGER_ATTEMPT_NEW, banned, 0), 0);
+        assert_int_equal(manager_era_anew(MANAGER_ATTEMPT_FORMER, banned, 0), 64);
+        assert_int_equal(manager_era_anew(MANAGER_ATTEMPT_FORMER, banned, 16), 16);
+        assert_int_equal(manager_era_anew(MANAGER_ATTEMPT_CURRENT, banned, 16), 16);
+    }
+    assert_int_equal(manager_era_anew(MANAGER_ATTEMPT_CURRENT, false, 0), 0);
+    assert_int_equal(manager_era_anew(MANAGER_ATTEMPT_CURRENT, true, 0), 64); /* seed 5630 */
 }
 
 static void test_doubt(void **state)

@@ -202,6 +202,7 @@ static void banned_and_gone(void **state)
     assert_int_equal(fx->sign.count, 1);
     assert_int_equal(fx->sign.rows[0].nonce, 5);
     assert_string_equal(fx->sign.rows[0].reason, "the node has banned these bytes");
+    assert_true(fx->sign.rows[0].banned);
     none(s, MANAGER_FX_SUBMIT);
     s->taken[fx - s->fx] = false;
     resigned(s);

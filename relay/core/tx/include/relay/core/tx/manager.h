@@ -332,6 +332,8 @@ struct manager_sign_row {
      * than the core did when it chose the period: then it takes a shorter one that ends in time,
      * or signs nothing. */
     uint64_t deadline_block;
+    bool banned; /* resign: a pool refuses the current attempt's bytes for a while, so it takes
+                    other ones */
     bool filler; /* resign: sign a filler in place of the call; if it gets in, the transaction ends
                   */
     const char *outcome; /* with this, and `error`; fill: it ends with this in any case */
@@ -464,8 +466,9 @@ enum manager_attempt manager_attempt_of(const struct manager *m, const uint8_t c
                                         const uint8_t hash[32]);
 /* The era to sign with once bytes with an era of `period` turned out to be such an attempt. A node
  * that was behind an upgrade had a row signed for the old runtime; back under the new one, immortal
- * bytes are a FORMER attempt's for ever, and only another era makes new ones. */
-uint32_t manager_era_anew(enum manager_attempt attempt, uint32_t period);
+ * bytes are a FORMER attempt's for ever, and only another era makes new ones. So it is with CURRENT
+ * immortal bytes that a pool has banned. */
+uint32_t manager_era_anew(enum manager_attempt attempt, bool banned, uint32_t period);
 
 /* A write failed. May the database still carry it out? Then the account goes on under a new
  * epoch. */
