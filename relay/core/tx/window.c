@@ -134,7 +134,8 @@ static const struct row *later_pooled(const struct manager *m, uint64_t nonce)
 }
 
 /* A pool makes room for what pays more. What our own later nonces pay is known; how a pool weighs
- * the size of calls against tips is not, so small tips are doubled. */
+ * the size of calls against tips is not, so small tips are doubled where the policy has a bound.
+ * Without one nobody allowed more than a step. */
 bool manager__window_outbid(struct manager *m, struct row *row)
 {
     PRE(row->state == ROW_SUBMITTED && row->bytes);
@@ -143,9 +144,12 @@ bool manager__window_outbid(struct manager *m, struct row *row)
         !manager__may_sign(m, row) || PLANTED(HEAD_KEPT_OUT))
         return false;
     u128 tip = manager__tip_of(row);
-    bool raised = tip <= manager__tip_of(later) ? manager__try_raise_tip(m, row)
-                  : tip < SMALL_TIP             ? manager__try_add_tip(m, row, tip + 1)
-                                                : false;
+    u128 left = tip < SMALL_TIP && m->account.tip_cap != MANAGER_NO_CAP ? SMALL_TIP - tip : 0;
+    bool raised = false;
+    if (tip <= manager__tip_of(later))
+        raised = manager__try_raise_tip(m, row);
+    else if (left)
+        raised = manager__try_add_tip(m, row, tip < left ? tip + 1 : left);
     if (raised)
         manager__resign(m, row, REASON_FEE);
     return raised;

@@ -176,7 +176,7 @@ static void signed_with(struct script *s, unsigned tip)
 static void f6_missing_one_gets_in(void **state)
 {
     (void)state;
-    struct script *s = head_missing(MANAGER_NO_CAP, 0);
+    struct script *s = head_missing(1000000, 0);
     no_room(s);
     signed_with(s, 1);
     no_room(s);
@@ -186,6 +186,42 @@ static void f6_missing_one_gets_in(void **state)
     best(s);
     signed_with(s, 7);
     accept(s, 5);
+    script_free(s);
+}
+
+/* Up to 65,536 units, whatever the policy allows. */
+static void f6_small_tips_only(void **state)
+{
+    (void)state;
+    struct script *s = head_missing(1000000, 30000);
+    no_room(s);
+    signed_with(s, 30000);
+    no_room(s);
+    best(s);
+    signed_with(s, 60001);
+    no_room(s);
+    best(s);
+    signed_with(s, 65536);
+    no_room(s);
+    none(s, MANAGER_FX_RESIGN);
+    best(s);
+    none(s, MANAGER_FX_RESIGN);
+    expect_submit(s, 5);
+    script_free(s);
+}
+
+/* Nobody set a bound for tips: one step more than they pay, and no more. */
+static void f6_missing_one_without_a_cap(void **state)
+{
+    (void)state;
+    struct script *s = head_missing(MANAGER_NO_CAP, 0);
+    no_room(s);
+    signed_with(s, 1);
+    no_room(s);
+    none(s, MANAGER_FX_RESIGN);
+    best(s);
+    none(s, MANAGER_FX_RESIGN);
+    expect_submit(s, 5);
     script_free(s);
 }
 
@@ -294,6 +330,8 @@ int main(void)
         cmocka_unit_test(f6_few_on_the_wire_at_first),
         cmocka_unit_test(f6_banned_after_it_was_dropped),
         cmocka_unit_test(f6_missing_one_gets_in),
+        cmocka_unit_test(f6_small_tips_only),
+        cmocka_unit_test(f6_missing_one_without_a_cap),
         cmocka_unit_test(f6_missing_one_below_what_is_not_shown),
         cmocka_unit_test(f6_missing_one_pays_a_step),
         cmocka_unit_test(f6_missing_one_under_a_cap),
