@@ -753,6 +753,25 @@ static void life_begins_under_the_next_leader(void **state)
     script_free(s);
 }
 
+/* No endpoint has the last block of their eras, which may hold them: the nonce behind it tells. */
+static void last_block_of_a_former_life(void **state)
+{
+    (void)state;
+    struct script *s = reaped_at_start((struct manager_account){.reborn = true});
+    pool_is(s, 0);
+    nonce_is(s, 2);
+    s->finalized = 159;
+    s->best = 164;
+    for (uint64_t n = 101; n <= 159; n++)
+        finalized_at(s, n, 2, 0, NULL);
+    unread_at(s, 160);
+    unread_at(s, 161);
+    none(s, MANAGER_FX_STORE_FINISH);
+    finalized_at(s, 162, 2, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.count, 2);
+    script_free(s);
+}
+
 /* Bytes without an era stay valid: the account cannot go on, and says so. */
 static void immortal_former_life(void **state)
 {
@@ -868,6 +887,7 @@ int main(void)
         cmocka_unit_test(life_begins_anew),
         cmocka_unit_test(life_begins_under_the_next_leader),
         cmocka_unit_test(life_is_used_while_it_begins),
+        cmocka_unit_test(last_block_of_a_former_life),
         cmocka_unit_test(immortal_former_life),
         cmocka_unit_test(low_balance),
         cmocka_unit_test(read_again_is_no_reap),

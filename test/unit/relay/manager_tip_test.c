@@ -378,6 +378,26 @@ static void race_without_a_winner(void **state)
     script_free(s);
 }
 
+/* No endpoint has the last block of its own bytes' era, which may hold them. Another filler is
+ * signed: it leaves open which of them the block shows. */
+static void race_at_an_unread_block(void **state)
+{
+    (void)state;
+    struct script *s = racing();
+    accept(s, 5);
+    while (s->finalized < 163) {
+        s->best = s->finalized + 2;
+        best(s);
+        status(s, 5, TX_READY, NULL);
+        finalized(s, 5, 0, NULL);
+    }
+    none(s, MANAGER_FX_RESIGN);
+    unread_at(s, ++s->finalized);
+    assert_true(resign(s)->filler);
+    none(s, MANAGER_FX_FILL);
+    script_free(s);
+}
+
 /* The filler gets in while another one is written in its place: the transaction ends with that
  * write, so what is left to end is nobody's. */
 static void race_won_too_late(void **state)
@@ -776,6 +796,7 @@ int main(void)
         cmocka_unit_test(race_lost),
         cmocka_unit_test(race_goes_on),
         cmocka_unit_test(race_without_a_winner),
+        cmocka_unit_test(race_at_an_unread_block),
         cmocka_unit_test(race_won_too_late),
         cmocka_unit_test(race_for_a_lost_one),
         cmocka_unit_test(race_after_a_load),
