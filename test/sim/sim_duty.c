@@ -6,6 +6,7 @@
 
 #include "base/heard.h"
 #include "sim.h"
+#include "sim_relay.h"
 
 enum {
     PATIENCE_BLOCKS = 12
@@ -106,8 +107,12 @@ static void check_poor(struct world *w, struct duty *d, const struct relay *r, i
 
 /* ---- events and effects ---- */
 
-static void told_stops(const struct world *w, struct duty *d, const struct manager_event *ev)
+/* While commits may be lost, no stop counts: it comes again. */
+static void told_stops(const struct world *w, const struct relay *r, int account, struct duty *d,
+                       const struct manager_event *ev)
 {
+    if (manager_view_of(r->service->accounts[account].manager).reconciles)
+        return;
     for (size_t i = 0; i < ev->looked.count; i++)
         if (ev->looked.stops[i].outcome && !d->stop_told[ev->looked.stops[i].id])
             d->stop_told[ev->looked.stops[i].id] = w->now;
@@ -126,7 +131,7 @@ void duty_event(struct world *w, struct relay *r, int account, const struct mana
         d->block_at = w->now;
         return;
     case MANAGER_EV_REQUESTS:
-        told_stops(w, d, ev);
+        told_stops(w, r, account, d, ev);
         if (d->order_unheard && ev->looked.account && !ev->looked.account->paused) {
             d->order_unheard = false;
             d->poor_try = 0; /* one try more, in the block in which it is heard */

@@ -427,6 +427,7 @@ struct manager_view {
     uint32_t gap_blocks;  /* the number of blocks that the present nonce gap has lasted; 0: there is
                              none */
     uint32_t gap_longest; /* of this leadership */
+    bool reconciles;      /* what lost commits may have sent is not adopted yet: no stop is heard */
     uint64_t wait_blocks; /* that are left of the wait after lost commits; 0: none, or not known */
     enum manager_suspension suspension;
     /* Something takes a while under one leader: a new life was ordered and has not begun, or
