@@ -22,6 +22,7 @@
 #include "ends.h"
 #include "load.h"
 #include "probe.h"
+#include "stop.h"
 
 void manager__found_clear(struct manager *m)
 {
