@@ -89,8 +89,8 @@ void manager__requests_polled(struct manager *m, const struct manager_event *ev)
         return; /* the load is followed by another one */
     if (ev->looked.account)
         manager__account_polled(m, ev->looked.account, ev->looked.number);
-    /* What a stop would end instead of sending it back to the outbox, the lost commits may have sent
-     * back and sent again. Once they are adopted, the manager asks again. */
+    /* What a stop would end in place of a retry, the lost commits may have sent again. Once that is
+     * adopted, the manager asks again. */
     bool later = m->reconcile.on;
     for (size_t i = ev->looked.count; i-- > 0;) { /* the highest nonce first: see reusable */
         if (!ev->looked.stops[i].outcome)
