@@ -70,7 +70,7 @@ class Schema(unittest.TestCase):
             world.pg.query(BY_HAND[2])
             reader = psycopg2.connect(world.pg.dsn, application_name='the report')
             backend = reader.info.backend_pid
-            report = threading.Thread(target=read_until_it_is_canceled, args=[reader])
+            report = threading.Thread(target=read_until_it_is_canceled, args=[reader], daemon=True)
             report.start()
             proc.wait_for('the report to read', lambda: world.pg.value(
                 "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND wait_event = 'PgSleep'", [backend]))

@@ -1073,7 +1073,7 @@ BEGIN
                 ELSE p_deadline END), 'Leave it out (NULL) for none.');
     ELSIF p_deadline <= greatest(clock_timestamp(), p_not_before) THEN
         PERFORM bad_argument(p_function, 'deadline', format('is %s; it must be later than now (%s)%s', p_deadline,
-            clock_timestamp(), coalesce(format(' and than not_before (%s)', p_not_before), '')),
+            clock_timestamp(), coalesce(' and than not_before (' || p_not_before || ')', '')),
             'Pass a later deadline, or NULL for none.');
     ELSIF p_spec_version NOT BETWEEN 0 AND 4294967295 THEN
         PERFORM bad_argument(p_function, 'spec_version', format('is %s; it must be 0 to 4294967295', p_spec_version),
@@ -1249,6 +1249,59 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
         MESSAGE = format('%s: p_now is given, and user %s may not set the clock', p_function, session_user),
         HINT = 'Leave it out: the time is the database''s.';
+END
+$$;
+
+
+--
+-- Name: counts(text, integer); Type: FUNCTION; Schema: txrelay; Owner: -
+--
+
+CREATE FUNCTION txrelay.counts(account text DEFAULT NULL::text, most integer DEFAULT 10000) RETURNS TABLE(alias text, stage text, state text, count bigint, more boolean, oldest timestamp with time zone, fee numeric)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+DECLARE
+    v_account int;
+BEGIN
+    IF counts.account IS NOT NULL THEN
+        v_account := account_of(counts.account);
+    END IF;
+    IF most IS NULL OR most NOT BETWEEN 1 AND 1000000 THEN
+        PERFORM bad_argument('counts', 'most', format('is %s; it must be 1 to 1000000', coalesce(most::text, 'NULL')),
+            'It bounds how many rows of each account are read.');
+    END IF;
+    RETURN QUERY
+        SELECT a.alias, r.stage, r.state, count(*), bool_or(r.total > counts.most), min(r.created_at), sum(r.fee)
+        FROM accounts a CROSS JOIN LATERAL (
+            SELECT 'outbox' AS stage, 'queued' AS state, w.created_at, NULL::numeric AS fee, row_number() OVER () AS place,
+                count(*) OVER () AS total
+            FROM (
+                (SELECT o.created_at FROM outbox o WHERE o.account = a.account AND o.not_before IS NULL
+                    ORDER BY o.account, o.priority DESC, o.id LIMIT counts.most + 1)
+                UNION ALL
+                (SELECT o.created_at FROM outbox o WHERE o.account = a.account AND o.not_before IS NOT NULL
+                    ORDER BY o.account, o.not_before LIMIT counts.most + 1)
+                UNION ALL
+                (SELECT s.created_at FROM outbox_presigned s WHERE s.account = a.account
+                    ORDER BY s.account, s.nonce, s.id LIMIT counts.most + 1)) w
+            UNION ALL
+            SELECT 'pending', p.state::text, p.created_at, NULL, row_number() OVER (), count(*) OVER ()
+            FROM (SELECT t.state, t.created_at FROM pending_transactions t WHERE t.account = a.account AND t.id IS NOT NULL
+                ORDER BY t.account, t.nonce LIMIT counts.most + 1) p
+            UNION ALL
+            SELECT 'finished', f.outcome::text, f.created_at, f.fee, row_number() OVER (), count(*) OVER ()
+            FROM (
+                (SELECT t.outcome, t.created_at, t.fee FROM finished_transactions t WHERE t.account = a.account AND t.id IS NOT NULL
+                    AND t.nonce IS NOT NULL ORDER BY t.account DESC, t.nonce DESC LIMIT counts.most + 1)
+                UNION ALL
+                (SELECT t.outcome, t.created_at, t.fee FROM finished_transactions t WHERE t.account = a.account
+                    AND t.nonce IS NULL LIMIT counts.most + 1)) f) r
+        WHERE (v_account IS NULL OR a.account = v_account) AND r.place <= counts.most
+        GROUP BY 1, 2, 3
+        ORDER BY 1, array_position(ARRAY['outbox', 'pending', 'finished'], r.stage), 3;
 END
 $$;
 
@@ -2149,7 +2202,7 @@ DECLARE
     s outbox_presigned;
     v_number int;
 BEGIN
-    PERFORM check_nonces('leader_adopt', p_nonces);
+    PERFORM check_nonces('leader_adopt', ARRAY(SELECT DISTINCT u.nonce FROM unnest(p_nonces) u (nonce)));
     IF a.reconcile_from IS NOT NULL AND (p_done IS NOT TRUE OR p_read < coalesce(a.lost_heard + a.era_longest, p_read + 1)) THEN
         PERFORM not_reconciled('leader_adopt', a);
     ELSIF p_done THEN
@@ -2158,7 +2211,7 @@ BEGIN
     PERFORM wait_briefly();
     FOR b IN SELECT u.*, substr(u.extrinsic, octet_length(u.extrinsic) - u.call_length + 1) AS call
             FROM unnest(p_nonces, p_hashes, p_extrinsics, p_call_lengths, p_tips, p_births, p_deaths, p_times)
-                u (nonce, hash, extrinsic, call_length, tip, birth, death, at) ORDER BY u.nonce LOOP
+                u (nonce, hash, extrinsic, call_length, tip, birth, death, at) ORDER BY u.nonce, u.at, u.hash LOOP
         CONTINUE WHEN EXISTS (SELECT FROM attempts t WHERE t.account = p_account AND t.nonce = b.nonce AND t.hash = b.hash);
         SELECT * INTO p FROM pending_transactions x WHERE x.account = p_account AND x.nonce = b.nonce;
         IF FOUND THEN
@@ -2172,7 +2225,6 @@ BEGIN
             v_adopted := v_adopted + 1;
             CONTINUE;
         END IF;
-        CONTINUE WHEN b.nonce < a.used_nonce;
         PERFORM must_be_free('leader_adopt', ARRAY(SELECT x.id FROM outbox_presigned x WHERE x.account = p_account
             AND x.extrinsic = b.extrinsic));
         DELETE FROM outbox_presigned x WHERE x.account = p_account AND x.extrinsic = b.extrinsic RETURNING x.* INTO s;
@@ -3110,7 +3162,7 @@ BEGIN
     GET DIAGNOSTICS v_changed = ROW_COUNT;
     IF NOT p_states && '{refused,tried,unknown}' THEN
         -- This commit does not wait for the disk: if the server crashes, the chain reports these
-        -- states again. Nobody repeats a node's answer, or that it gave none.
+        -- states again. A node's answer, or that it gave none, comes only once.
         PERFORM set_config('synchronous_commit', 'off', true);
     ELSIF p_states && '{refused,tried}' THEN
         v_refused := refusals_note(p_account, p_epoch, p_nonces, p_hashes, p_states, p_errors);
@@ -4039,7 +4091,7 @@ CREATE FUNCTION txrelay.queue_measure() RETURNS double precision
 DECLARE
     v_usage float8 := pg_notification_queue_usage();
 BEGIN
-    UPDATE notify_queue q SET shut = NOT q.shut WHERE q.one AND q.shut <> (v_usage >= 0.25);
+    UPDATE notify_queue q SET shut = NOT q.shut, since = clock_timestamp() WHERE q.one AND q.shut <> (v_usage >= 0.25);
     RETURN v_usage;
 END
 $$;
@@ -4108,10 +4160,27 @@ $$;
 
 
 --
--- Name: relay_register(text, bytea, text, bytea, text, bigint, boolean, integer, boolean); Type: FUNCTION; Schema: txrelay; Owner: -
+-- Name: relay_obstacle(text, text, text, bigint); Type: FUNCTION; Schema: txrelay; Owner: -
 --
 
-CREATE FUNCTION txrelay.relay_register(p_alias text, p_account_id bytea, p_scheme text, p_genesis bytea, p_address text, p_lock_key bigint, p_watch_only boolean DEFAULT false, p_era integer DEFAULT 4096, p_immortal boolean DEFAULT true) RETURNS integer
+CREATE FUNCTION txrelay.relay_obstacle(p_holder text, p_code text, p_detail text, p_lasted_ms bigint) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+BEGIN
+    UPDATE members m SET obstacle = left(p_code, 40), obstacle_text = left(p_detail, 500),
+        obstacle_since = clock_timestamp() - least(greatest(p_lasted_ms, 0), 86400000) * interval '1 ms'
+    WHERE m.holder = p_holder AND (m.obstacle, m.obstacle_text) IS DISTINCT FROM (left(p_code, 40), left(p_detail, 500));
+END
+$$;
+
+
+--
+-- Name: relay_register(text, bytea, text, bytea, text, bigint, boolean, integer, boolean, text[]); Type: FUNCTION; Schema: txrelay; Owner: -
+--
+
+CREATE FUNCTION txrelay.relay_register(p_alias text, p_account_id bytea, p_scheme text, p_genesis bytea, p_address text, p_lock_key bigint, p_watch_only boolean DEFAULT false, p_era integer DEFAULT 4096, p_immortal boolean DEFAULT true, p_beside text[] DEFAULT '{}'::text[]) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -4129,7 +4198,8 @@ BEGIN
         WHEN p_address IS NULL OR length(p_address) NOT BETWEEN 1 AND 128 THEN 'p_address'
         WHEN p_lock_key IS NULL THEN 'p_lock_key'
         WHEN p_era IS NULL OR p_era NOT BETWEEN 4 AND 4096 THEN 'p_era'
-        WHEN p_immortal IS NULL THEN 'p_immortal' END;
+        WHEN p_immortal IS NULL THEN 'p_immortal'
+        WHEN p_beside IS NULL THEN 'p_beside' END;
     IF v_bad IS NOT NULL THEN
         PERFORM bad_argument('relay_register', v_bad, CASE v_bad
             WHEN 'p_alias' THEN format('is "%s"; 1 to 64 letters, digits, ".", "_", "-", not beginning with 0x', p_alias)
@@ -4143,6 +4213,13 @@ BEGIN
     PERFORM repair_ids();
     SELECT t.*, l.lock_key INTO a FROM accounts t JOIN leadership l ON l.subject = t.account WHERE t.alias = p_alias;
     IF NOT FOUND THEN
+        SELECT t.* INTO a FROM accounts t WHERE t.alias = ANY (p_beside) AND t.genesis <> p_genesis ORDER BY t.account LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION USING ERRCODE = 'TR015',
+                MESSAGE = format('account %s is new, and %s of the same relay is registered for the chain with genesis 0x%s, '
+                    'not for the one with 0x%s', p_alias, a.alias, encode(a.genesis, 'hex'), encode(p_genesis, 'hex')),
+                HINT = 'Correct chain.endpoints or chain.genesis in the configuration; a relay has the accounts of one chain.';
+        END IF;
         BEGIN
             -- With the timeline: the first claim may be among the commits that a failover loses.
             INSERT INTO leadership (kind, lock_key, timeline) VALUES ('account', p_lock_key, (timelines())[1])
@@ -4640,6 +4717,34 @@ $$;
 
 
 --
+-- Name: turn_waits(integer, bigint); Type: FUNCTION; Schema: txrelay; Owner: -
+--
+
+CREATE FUNCTION txrelay.turn_waits(p_account integer, p_id bigint) RETURNS text
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+DECLARE
+    v_most CONSTANT int := 1000;
+    v_priority CONSTANT int := (SELECT x.priority FROM outbox x WHERE x.id = p_id);
+    v_before bigint;
+    v_pending bigint;
+BEGIN
+    SELECT count(*) INTO v_before FROM ( -- each of the two is a range of outbox_order
+        (SELECT FROM outbox o WHERE o.account = p_account AND o.not_before IS NULL AND o.priority > v_priority LIMIT v_most)
+        UNION ALL
+        (SELECT FROM outbox o WHERE o.account = p_account AND o.not_before IS NULL AND o.priority = v_priority AND o.id < p_id
+            LIMIT v_most) LIMIT v_most) b;
+    SELECT count(*) INTO v_pending FROM (SELECT FROM pending_transactions p WHERE p.account = p_account LIMIT v_most) n;
+    RETURN format('turn: %s%s of its account come before it, and %s%s have a nonce and are not done; the leader takes the next ones '
+        'as its window has room', v_before, CASE WHEN v_before = v_most THEN ' or more' END, v_pending,
+        CASE WHEN v_pending = v_most THEN ' or more' END);
+END
+$$;
+
+
+--
 -- Name: attempts; Type: TABLE; Schema: txrelay; Owner: -
 --
 
@@ -4746,7 +4851,7 @@ CREATE VIEW txrelay.transactions AS
         END,
         CASE
             WHEN (o.not_before > clock_timestamp()) THEN ('not_before: it is not sent before '::text || o.not_before)
-            ELSE txrelay.account_waits(o.account)
+            ELSE COALESCE(txrelay.account_waits(o.account), txrelay.turn_waits(o.account, o.id))
         END) AS waits,
     NULL::numeric AS fee,
     ( SELECT r.id
@@ -4778,7 +4883,7 @@ UNION ALL
     s.created_at,
     COALESCE(s.waits_since, s.created_at) AS updated_at,
     NULL::numeric AS tip,
-    COALESCE(('presigned: '::text || s.waits), txrelay.account_waits(s.account)) AS waits,
+    COALESCE(('presigned: '::text || s.waits), txrelay.account_waits(s.account), 'turn: it was signed elsewhere, and the leader compares its nonce with the account''s next'::text) AS waits,
     NULL::numeric AS fee,
     NULL::bigint AS retry_of,
     NULL::bigint AS retried_as
@@ -4808,6 +4913,15 @@ UNION ALL
         CASE
             WHEN (p.blocked_since IS NOT NULL) THEN ('refused: '::text || p.error)
             ELSE NULL::text
+        END,
+        CASE p.state
+            WHEN 'signed'::txrelay.tx_state THEN 'sent: no endpoint has said yet that its pool took it; lower nonces go first'::text
+            WHEN 'future'::txrelay.tx_state THEN 'sent: a pool holds it, and waits for a lower nonce'::text
+            WHEN 'in_block'::txrelay.tx_state THEN (('final: it is in block '::text || COALESCE((p.block_number)::text, ('0x'::text || encode(p.block_hash, 'hex'::text)), '(unknown)'::text)) || ', which is not final yet'::text)
+            WHEN 'ready'::txrelay.tx_state THEN 'block: a pool holds it, and no block has taken it yet'::text
+            WHEN 'broadcast'::txrelay.tx_state THEN 'block: a pool holds it, and no block has taken it yet'::text
+            WHEN 'finalized'::txrelay.tx_state THEN 'final: a final block holds it, and its end is being stored'::text
+            ELSE format('search: a node said %s; the leader asks where it is, and submits it again if it is nowhere'::text, p.state)
         END) AS waits,
     NULL::numeric AS fee,
     ( SELECT r.id
@@ -5421,6 +5535,66 @@ CREATE VIEW txrelay.blocked_accounts AS
 
 
 --
+-- Name: members; Type: TABLE; Schema: txrelay; Owner: -
+--
+
+CREATE TABLE txrelay.members (
+    holder text NOT NULL,
+    address text,
+    serves bigint NOT NULL,
+    pid integer,
+    best bigint,
+    heartbeat timestamp with time zone NOT NULL,
+    obstacle text,
+    obstacle_text text,
+    obstacle_since timestamp with time zone,
+    CONSTRAINT members_address_check CHECK ((octet_length(address) <= 300)),
+    CONSTRAINT members_holder_check CHECK (((octet_length(holder) >= 1) AND (octet_length(holder) <= 500)))
+);
+
+
+--
+-- Name: notify_queue; Type: TABLE; Schema: txrelay; Owner: -
+--
+
+CREATE TABLE txrelay.notify_queue (
+    one boolean DEFAULT true NOT NULL,
+    shut boolean DEFAULT false NOT NULL,
+    since timestamp with time zone,
+    CONSTRAINT notify_queue_one_check CHECK (one)
+)
+WITH (fillfactor='10');
+
+
+--
+-- Name: blocked_relays; Type: VIEW; Schema: txrelay; Owner: -
+--
+
+CREATE VIEW txrelay.blocked_relays AS
+ SELECT m.holder AS relay,
+    m.obstacle_since AS since,
+    m.obstacle AS code,
+    m.obstacle_text AS reason
+   FROM (txrelay.members m
+     JOIN txrelay.high_water h ON (h.one))
+  WHERE ((m.obstacle <> ALL (ARRAY['queue'::text, 'clock'::text])) AND (m.pid IS DISTINCT FROM 0) AND (m.heartbeat > (GREATEST((clock_timestamp() + h.clock_offset), h.reached) - '00:00:10'::interval)))
+UNION ALL
+ SELECT NULL::text AS relay,
+    q.since,
+    'queue'::text AS code,
+    'the server''s notification queue is more than a quarter full, because a session that listens stays in a transaction; nothing is notified, so leaders poll once a second and readers scan every ten seconds'::text AS reason
+   FROM txrelay.notify_queue q
+  WHERE q.shut
+UNION ALL
+ SELECT NULL::text AS relay,
+    NULL::timestamp with time zone AS since,
+    'clock'::text AS code,
+    format('the server''s clock is %s s behind the time that it had reached; leases, ends and positions go on from that time, and come back to the clock by 0.1 s a second'::text, ceil(EXTRACT(epoch FROM (GREATEST((clock_timestamp() + h.clock_offset), h.reached) - clock_timestamp())))) AS reason
+   FROM txrelay.high_water h
+  WHERE (h.one AND (GREATEST((clock_timestamp() + h.clock_offset), h.reached) > (clock_timestamp() + '00:00:05'::interval)));
+
+
+--
 -- Name: bumps; Type: TABLE; Schema: txrelay; Owner: -
 --
 
@@ -5719,34 +5893,6 @@ ALTER TABLE txrelay.leadership ALTER COLUMN subject ADD GENERATED ALWAYS AS IDEN
 
 
 --
--- Name: members; Type: TABLE; Schema: txrelay; Owner: -
---
-
-CREATE TABLE txrelay.members (
-    holder text NOT NULL,
-    address text,
-    serves bigint NOT NULL,
-    pid integer,
-    best bigint,
-    heartbeat timestamp with time zone NOT NULL,
-    CONSTRAINT members_address_check CHECK ((octet_length(address) <= 300)),
-    CONSTRAINT members_holder_check CHECK (((octet_length(holder) >= 1) AND (octet_length(holder) <= 500)))
-);
-
-
---
--- Name: notify_queue; Type: TABLE; Schema: txrelay; Owner: -
---
-
-CREATE TABLE txrelay.notify_queue (
-    one boolean DEFAULT true NOT NULL,
-    shut boolean DEFAULT false NOT NULL,
-    CONSTRAINT notify_queue_one_check CHECK (one)
-)
-WITH (fillfactor='10');
-
-
---
 -- Name: outbox_full; Type: TABLE; Schema: txrelay; Owner: -
 --
 
@@ -5902,7 +6048,7 @@ COPY txrelay.leadership (subject, kind, lock_key, holder, holder_address, lock_h
 -- Data for Name: members; Type: TABLE DATA; Schema: txrelay; Owner: -
 --
 
-COPY txrelay.members (holder, address, serves, pid, best, heartbeat) FROM stdin;
+COPY txrelay.members (holder, address, serves, pid, best, heartbeat, obstacle, obstacle_text, obstacle_since) FROM stdin;
 \.
 
 
@@ -5910,8 +6056,8 @@ COPY txrelay.members (holder, address, serves, pid, best, heartbeat) FROM stdin;
 -- Data for Name: notify_queue; Type: TABLE DATA; Schema: txrelay; Owner: -
 --
 
-COPY txrelay.notify_queue (one, shut) FROM stdin;
-t	f
+COPY txrelay.notify_queue (one, shut, since) FROM stdin;
+t	f	\N
 \.
 
 
@@ -5992,7 +6138,7 @@ COPY txrelay.retries (id, new_id, asked_by, created_at) FROM stdin;
 --
 
 COPY txrelay.schema_functions (one, checksum, digest, applied_at) FROM stdin;
-t	6e895b6a2b5285a08032babb57c120acc6c7e5bfa493cc245f687a323817a0e0	15:d0d401e5503156c92ea49c98e7131352b22ed2b507a682aee67a8740d5a85cba	2026-11-29 18:49:14.813991+00
+t	e272559e7277bfcd766018ba5e4146f22a43b0026985be30e47d3d47137aa4c3	15:2e13f955f5f2a5866421d8880e71e6ef12a566d8713ca435c6433180944f2bcc	2026-11-29 19:49:39.629979+00
 \.
 
 
@@ -6001,15 +6147,16 @@ t	6e895b6a2b5285a08032babb57c120acc6c7e5bfa493cc245f687a323817a0e0	15:d0d401e550
 --
 
 COPY txrelay.schema_version (version, name, checksum, applied_at) FROM stdin;
-1	0001_init.sql	f3aa342b77578344b8b223ee55436d5aba84c01f15e5092d7fca44d4f95368af	2026-11-29 18:49:14.121837+00
-2	0002_lost_commits.sql	c165fab5b930af3e10c178be568e191bbe96e044c48c7623b78a298c44f44c6c	2026-11-29 18:49:14.125748+00
-3	0003_hashes.sql	2a2a4883e0b9daa9db9c263dc306fe5c5a3b4fbf48e25d3959774a1661b5a201	2026-11-29 18:49:14.127436+00
-4	0004_applications.sql	9383a75a013a0fae4eda908507f009ba891076369bfa09a683588c93f3305605	2026-11-29 18:49:14.137734+00
-5	0005_unknown.sql	abfbfef885f1cfc7f6570f85e073462ddb0259d2192599b2f8be307fa43e639b	2026-11-29 18:49:14.137929+00
-6	0006_obstacles.sql	152cd1a53d22d7a017f6a222aaffe69859ca7d0e90a32ce600cdfcd4ba93b949	2026-11-29 18:49:14.142346+00
-7	0007_moves.sql	b667036db2c284897b4256bd142b43fc138e4ab388a7b5b0e5a456de46f19b4f	2026-11-29 18:49:14.144818+00
-8	0008_audit.sql	a8c6a7f9318f21a1bbd4c4ab564123cbedd0e1634a50392ab1852fa696f2a33f	2026-11-29 18:49:14.148336+00
-9	0009_retries.sql	004cf1c0071bdd0414bd9eb842966b8e05436ecfa00153bbe33d3750cb6711d6	2026-11-29 18:49:14.155689+00
+1	0001_init.sql	f3aa342b77578344b8b223ee55436d5aba84c01f15e5092d7fca44d4f95368af	2026-11-29 19:49:34.509115+00
+2	0002_lost_commits.sql	c165fab5b930af3e10c178be568e191bbe96e044c48c7623b78a298c44f44c6c	2026-11-29 19:49:34.538322+00
+3	0003_hashes.sql	2a2a4883e0b9daa9db9c263dc306fe5c5a3b4fbf48e25d3959774a1661b5a201	2026-11-29 19:49:34.560446+00
+4	0004_applications.sql	9383a75a013a0fae4eda908507f009ba891076369bfa09a683588c93f3305605	2026-11-29 19:49:34.881465+00
+5	0005_unknown.sql	abfbfef885f1cfc7f6570f85e073462ddb0259d2192599b2f8be307fa43e639b	2026-11-29 19:49:34.88353+00
+6	0006_obstacles.sql	152cd1a53d22d7a017f6a222aaffe69859ca7d0e90a32ce600cdfcd4ba93b949	2026-11-29 19:49:34.964317+00
+7	0007_moves.sql	b667036db2c284897b4256bd142b43fc138e4ab388a7b5b0e5a456de46f19b4f	2026-11-29 19:49:35.038045+00
+8	0008_audit.sql	a8c6a7f9318f21a1bbd4c4ab564123cbedd0e1634a50392ab1852fa696f2a33f	2026-11-29 19:49:35.058607+00
+9	0009_retries.sql	004cf1c0071bdd0414bd9eb842966b8e05436ecfa00153bbe33d3750cb6711d6	2026-11-29 19:49:35.111178+00
+10	0010_relay_obstacles.sql	18e3463042589246f195e591edd32604ae5775ec75965797a891f05282adab9a	2026-11-29 19:49:35.117754+00
 \.
 
 
@@ -7052,6 +7199,16 @@ REVOKE ALL ON FUNCTION txrelay.clock_of(p_function text, p_now timestamp with ti
 
 
 --
+-- Name: FUNCTION counts(account text, most integer); Type: ACL; Schema: txrelay; Owner: -
+--
+
+REVOKE ALL ON FUNCTION txrelay.counts(account text, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION txrelay.counts(account text, most integer) TO txrelay_follower;
+GRANT ALL ON FUNCTION txrelay.counts(account text, most integer) TO txrelay_app;
+GRANT ALL ON FUNCTION txrelay.counts(account text, most integer) TO txrelay_relay;
+
+
+--
 -- Name: FUNCTION drop_partitions(p_age interval, p_now timestamp with time zone); Type: ACL; Schema: txrelay; Owner: -
 --
 
@@ -7628,11 +7785,19 @@ REVOKE ALL ON FUNCTION txrelay.refuse_change() FROM PUBLIC;
 
 
 --
--- Name: FUNCTION relay_register(p_alias text, p_account_id bytea, p_scheme text, p_genesis bytea, p_address text, p_lock_key bigint, p_watch_only boolean, p_era integer, p_immortal boolean); Type: ACL; Schema: txrelay; Owner: -
+-- Name: FUNCTION relay_obstacle(p_holder text, p_code text, p_detail text, p_lasted_ms bigint); Type: ACL; Schema: txrelay; Owner: -
 --
 
-REVOKE ALL ON FUNCTION txrelay.relay_register(p_alias text, p_account_id bytea, p_scheme text, p_genesis bytea, p_address text, p_lock_key bigint, p_watch_only boolean, p_era integer, p_immortal boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION txrelay.relay_register(p_alias text, p_account_id bytea, p_scheme text, p_genesis bytea, p_address text, p_lock_key bigint, p_watch_only boolean, p_era integer, p_immortal boolean) TO txrelay_relay;
+REVOKE ALL ON FUNCTION txrelay.relay_obstacle(p_holder text, p_code text, p_detail text, p_lasted_ms bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION txrelay.relay_obstacle(p_holder text, p_code text, p_detail text, p_lasted_ms bigint) TO txrelay_relay;
+
+
+--
+-- Name: FUNCTION relay_register(p_alias text, p_account_id bytea, p_scheme text, p_genesis bytea, p_address text, p_lock_key bigint, p_watch_only boolean, p_era integer, p_immortal boolean, p_beside text[]); Type: ACL; Schema: txrelay; Owner: -
+--
+
+REVOKE ALL ON FUNCTION txrelay.relay_register(p_alias text, p_account_id bytea, p_scheme text, p_genesis bytea, p_address text, p_lock_key bigint, p_watch_only boolean, p_era integer, p_immortal boolean, p_beside text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION txrelay.relay_register(p_alias text, p_account_id bytea, p_scheme text, p_genesis bytea, p_address text, p_lock_key bigint, p_watch_only boolean, p_era integer, p_immortal boolean, p_beside text[]) TO txrelay_relay;
 
 
 --
@@ -7768,6 +7933,16 @@ REVOKE ALL ON FUNCTION txrelay.ss58_bytes(p_text text) FROM PUBLIC;
 --
 
 REVOKE ALL ON FUNCTION txrelay.start_sign() FROM PUBLIC;
+
+
+--
+-- Name: FUNCTION turn_waits(p_account integer, p_id bigint); Type: ACL; Schema: txrelay; Owner: -
+--
+
+REVOKE ALL ON FUNCTION txrelay.turn_waits(p_account integer, p_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION txrelay.turn_waits(p_account integer, p_id bigint) TO txrelay_follower;
+GRANT ALL ON FUNCTION txrelay.turn_waits(p_account integer, p_id bigint) TO txrelay_app;
+GRANT ALL ON FUNCTION txrelay.turn_waits(p_account integer, p_id bigint) TO txrelay_relay;
 
 
 --
@@ -7961,6 +8136,22 @@ GRANT SELECT ON TABLE txrelay.blocked_accounts TO txrelay_relay;
 
 
 --
+-- Name: TABLE members; Type: ACL; Schema: txrelay; Owner: -
+--
+
+GRANT SELECT ON TABLE txrelay.members TO txrelay_relay;
+
+
+--
+-- Name: TABLE blocked_relays; Type: ACL; Schema: txrelay; Owner: -
+--
+
+GRANT SELECT ON TABLE txrelay.blocked_relays TO txrelay_follower;
+GRANT SELECT ON TABLE txrelay.blocked_relays TO txrelay_app;
+GRANT SELECT ON TABLE txrelay.blocked_relays TO txrelay_relay;
+
+
+--
 -- Name: TABLE bumps; Type: ACL; Schema: txrelay; Owner: -
 --
 
@@ -8026,13 +8217,6 @@ GRANT SELECT ON TABLE txrelay.follow_sources TO txrelay_relay;
 GRANT SELECT ON TABLE txrelay.leaders TO txrelay_follower;
 GRANT SELECT ON TABLE txrelay.leaders TO txrelay_app;
 GRANT SELECT ON TABLE txrelay.leaders TO txrelay_relay;
-
-
---
--- Name: TABLE members; Type: ACL; Schema: txrelay; Owner: -
---
-
-GRANT SELECT ON TABLE txrelay.members TO txrelay_relay;
 
 
 --
