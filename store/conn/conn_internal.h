@@ -4,7 +4,8 @@
  *   conn_dsn.c      the connection string taken apart into hosts
  *   conn_connect.c  names, addresses, PQconnectPoll
  *   conn_setup.c    probes and setup statements before a session is UP
- *   conn_io.c       queue, pipeline, results, notifications
+ *   conn_send.c     the queue, and what is given to libpq
+ *   conn_io.c       pipeline, results, notifications
  *   conn_result.c   rows and errors of libpq in our words
  *   conn_info.c     what a connection string says of passwords and of the link
  *   pg_codec.c      parameters, arrays and cells in binary form
@@ -142,10 +143,15 @@ void conn__session_end(struct conn *c); /* poll closed, PQfinish; statements for
 void conn__setup_start(struct conn *c);
 void conn__setup_drop(struct conn *c);
 
-/* conn_io.c */
+/* conn_send.c */
 void conn__submit(struct conn *c, struct conn_query *q, const char *prepare_name, const char *sql,
                   int nparams, const struct conn_param *params, int result_format,
                   void (*cb)(struct conn_query *q, const struct conn_result *r));
+void conn__flush(struct conn *c);
+void conn__pump(struct conn *c); /* sends what is queued, as far as there is room */
+void conn__answer_posted(struct loop_task *task); /* the query failed before it was sent */
+
+/* conn_io.c */
 void conn__io_start(struct conn *c); /* poll of an established session */
 void conn__notice(void *arg, const PGresult *res);
 bool conn__read(struct conn *c); /* false: the session is gone */
