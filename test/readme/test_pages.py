@@ -60,7 +60,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(counts, NOT_RUN)
 
     def test_every_config_key_is_documented(self):
-        keys = set(re.findall(r'(?:STR_\w+|UINT_OPT|BOOL_OPT|CYAML_FIELD_\w+)\(\s*"(\w+)"', read('main/config.c')))
+        keys = set(re.findall(r'(?:STR_\w+|UINT_OPT|BOOL_OPT|CYAML_FIELD_\w+)\(\s*"(\w+)"', read('main/config_file.c')))
         text = read('docs/config.md')
         self.assertGreater(len(keys), 15)
         for key in keys - {'accounts'}:
