@@ -71,11 +71,11 @@ class Obstacles(unittest.TestCase):
         self.over(tx, 'read')
 
     def of_relay(self, relay, code, text):
-        """In each place, as of an account."""
+        """In each place, as of an account. A follower asks its node for little, so it notices later that it is silent."""
         def said():
             rows = self.world.pg.query('SELECT code, reason FROM txrelay.blocked_relays WHERE relay LIKE %s', [f'%-{relay.name}-%'])
             return rows and rows[0][0] == code and rows[0]
-        reason = proc.wait_for(f'{code} in blocked', said, WITHIN, 0.1)[1]
+        reason = proc.wait_for(f'{code} in blocked', said, 6 * WITHIN, 0.1)[1]
         self.assertIn(text, reason)
         relay.wait_log(f'relay.blocked .*code={code} ')
         status = relay.control({'cmd': 'status'})
@@ -84,7 +84,7 @@ class Obstacles(unittest.TestCase):
         self.assertGreaterEqual(status['obstacle_ms'], 5000)
 
     def relay_over(self, relay, code):
-        proc.wait_for('it to be over', lambda: not self.world.pg.query('SELECT FROM txrelay.blocked_relays'), WITHIN, 0.1)
+        proc.wait_for('it to be over', lambda: not self.world.pg.query('SELECT FROM txrelay.blocked_relays'), 6 * WITHIN, 0.1)
         relay.wait_log(f'relay.goes_on .*was={code}')
         self.assertEqual(relay.control({'cmd': 'status'})['obstacle'], '')
 
