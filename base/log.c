@@ -15,6 +15,7 @@
 enum { LINE_MAX_BYTES = 2048 };
 
 static enum log_level threshold = LOG_LEVEL_INFO;
+static enum log_level steps = LOG_LEVEL_DEBUG;
 static enum log_format format = LOG_FORMAT_LOGFMT;
 
 static const struct {
@@ -28,6 +29,21 @@ static const struct {
 void log_set_level(enum log_level level)
 {
     threshold = level;
+}
+
+bool log_is_on(enum log_level level)
+{
+    return level <= threshold;
+}
+
+void log_set_steps_level(enum log_level level)
+{
+    steps = level;
+}
+
+enum log_level log_steps_level(void)
+{
+    return steps;
 }
 
 bool log_parse_level(const char *text, enum log_level *ret_level)

@@ -98,6 +98,21 @@ void metric_observe(struct metric_histogram *h, double seconds)
     h->sum += seconds;
 }
 
+uint64_t metric_histogram_count(const struct metric_histogram *h)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i <= METRIC_BUCKETS; i++)
+        count += h->buckets[i];
+    return count;
+}
+
+void metric_histogram_add(struct metric_histogram *h, const struct metric_histogram *more)
+{
+    for (size_t i = 0; i <= METRIC_BUCKETS; i++)
+        h->buckets[i] += more->buckets[i];
+    h->sum += more->sum;
+}
+
 void metric_histogram(struct buf *out, const struct metric *m, const struct metric_label *labels,
                       const struct metric_histogram *h)
 {

@@ -75,6 +75,8 @@ static void explain(const struct config *c)
     value("name", f->name ? f->name : "(host name)", c->from_name);
     value("log_level", f->log_level ? f->log_level : "info", c->from_log_level);
     value("log_format", f->log_format ? f->log_format : "logfmt", f->log_format ? "" : "default");
+    value("log_transactions", f->log_transactions ? f->log_transactions : "debug",
+          f->log_transactions ? "" : "default");
     value("control", f->control, f->control ? "" : "no control endpoint");
     value("metrics", f->metrics, f->metrics ? "" : "no metrics endpoint");
     if (f->database.url)

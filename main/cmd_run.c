@@ -96,7 +96,7 @@ static void on_timer(void *arg)
 static void on_change(void *arg, const char *key)
 {
     (void)arg;
-    if (strcmp(key, "log_level") != 0 && strcmp(key, "log_format") != 0)
+    if (strncmp(key, "log_", strlen("log_")) != 0)
         log_warn("config.restart_needed",
                  "key=%s text=\"the value differs from the one in use, which stays until the "
                  "relay is restarted\"",

@@ -74,6 +74,7 @@ static int merge(struct config *c, const struct config_flags *flags, struct err 
     override(&f->control, "TXRELAY_CONTROL", flags->control);
     override(&f->metrics, "TXRELAY_METRICS", NULL);
     override(&f->log_format, "TXRELAY_LOG_FORMAT", NULL);
+    override(&f->log_transactions, "TXRELAY_LOG_TRANSACTIONS", NULL);
     enum log_level level;
     enum log_format format;
     if (f->log_format && !log_parse_format(f->log_format, &format))
@@ -136,6 +137,8 @@ static void use_log(const struct config_file *f)
     if (f->log_level)
         log_parse_level(f->log_level, &level);
     log_set_level(level);
+    bool info = f->log_transactions && !strcmp(f->log_transactions, "info");
+    log_set_steps_level(info ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG);
 }
 
 static int check(const struct config_file *f, struct err *err)
@@ -152,6 +155,8 @@ static int check(const struct config_file *f, struct err *err)
                 return err_set(err, ERR_CONFIG, "accounts: alias '%s' is used twice",
                                f->accounts[i].alias);
     }
+    if (check_word("log_transactions", f->log_transactions, "debug", "info", err))
+        return err->code;
     const struct config_leadership *lead = &f->leadership;
     if (check_word("leadership.placement", lead->placement, "sticky", "ring", err) ||
         check_word("leadership.lost_commits", lead->lost_commits, "wait", "search", err))
@@ -210,6 +215,7 @@ void config_done(struct config *c)
         free(f->name);
         free(f->log_level);
         free(f->log_format);
+        free(f->log_transactions);
         free(f->control);
         free(f->metrics);
         free(f->database.url);

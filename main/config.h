@@ -65,9 +65,10 @@ struct config_retention {
 struct config_file {
     char *name;
     char *log_level;
-    char *log_format; /* logfmt (default) | json */
-    char *control;    /* unix:/path or tcp:host:port */
-    char *metrics;    /* 127.0.0.1:port, for HTTP */
+    char *log_format;       /* logfmt (default) | json */
+    char *log_transactions; /* debug (default) | info */
+    char *control;          /* unix:/path or tcp:host:port */
+    char *metrics;          /* 127.0.0.1:port, for HTTP */
     struct config_database database;
     struct config_chain chain;
     struct config_leadership leadership;

@@ -102,6 +102,7 @@ static const cyaml_schema_field_t file_fields[] = {
     STR_OPT("name", struct config_file, name),
     STR_OPT("log_level", struct config_file, log_level),
     STR_OPT("log_format", struct config_file, log_format),
+    STR_OPT("log_transactions", struct config_file, log_transactions),
     STR_OPT("control", struct config_file, control),
     STR_OPT("metrics", struct config_file, metrics),
     SECTION("database", database, database_fields),

@@ -40,6 +40,7 @@ static void begin(struct store *s, struct store_req *req, store_cb cb)
     err_clear(&req->err);
     req->cb = cb;
     s->started++;
+    req->started_ms = loop_now_ms(s->loop);
 }
 
 static void ended(struct store *s, const struct store_req *req)
@@ -47,6 +48,7 @@ static void ended(struct store *s, const struct store_req *req)
     INVARIANT(s->ended < s->started);
     s->ended++;
     s->failed += req->err.code != 0;
+    s->took_ms += loop_now_ms(s->loop) - req->started_ms;
 }
 
 void store__answer(struct store *s, struct store_req *req)
@@ -106,7 +108,8 @@ struct store_status store_status(const struct store *s)
     struct store_status r = {.state = s->state,
                              .started = s->started,
                              .failed = s->failed,
-                             .in_flight = (size_t)(s->started - s->ended)};
+                             .in_flight = (size_t)(s->started - s->ended),
+                             .took_ms = s->took_ms};
     s->ops->sessions(s, &r);
     return r;
 }

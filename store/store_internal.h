@@ -51,6 +51,7 @@ struct store {
     struct loop *loop;
     enum store_state state;
     uint64_t started, ended, failed; /* requests */
+    uint64_t took_ms;                /* from start to answer, all of them together */
 };
 
 /* The block of an end: the one that includes it, or the first one as of which another program has

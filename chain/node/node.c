@@ -142,6 +142,25 @@ const struct node_info *node_info(const struct node *n)
     return n->phase == NODE_READY ? &n->info : NULL;
 }
 
+void node_stats(const struct node *n, struct node_stats *ret)
+{
+    *ret = (struct node_stats){0};
+    for (size_t i = 0; i < n->endpoint_count; i++) {
+        const struct endpoint *e = &n->endpoints[i];
+        ret->requests += e->rpc->sent;
+        ret->failures += e->rpc->failures;
+        ret->took_ms += e->rpc->took_ms;
+        if (i == n->endpoint_at && n->phase == NODE_READY)
+            ret->in_use++;
+        else if (e->other_chain)
+            ret->other_chain++;
+        else if (e->failed_at)
+            ret->failed++;
+        else
+            ret->unused++;
+    }
+}
+
 const char *node_endpoint(const struct node *n)
 {
     return n->endpoints[n->endpoint_at].rpc->config.url;

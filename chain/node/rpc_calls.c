@@ -54,6 +54,7 @@ static void call_leave(struct rpc *r, struct rpc_call *call)
 void rpc__call_failed(struct rpc *r, struct rpc_call *call, const struct err *why)
 {
     PRE(why->code);
+    r->failures += call->written;
     call_leave(r, call);
     call->err = *why;
     call->result = NULL;
@@ -140,6 +141,7 @@ void rpc__call_send(struct rpc *r, struct rpc_call *call, const char *params)
 {
     uint64_t now = loop_now_ms(r->loop);
     call->sent_ms = now;
+    r->sent++;
     call->deadline_ms = now + call->timeout_ms;
     call->frame = frame_new(call->id, call->method, params);
     insert_by_deadline(r, call);
@@ -344,6 +346,8 @@ void rpc__answer(struct rpc *r, const struct jv *message)
         return;
     }
     call_leave(r, call);
+    r->took_ms += loop_now_ms(r->loop) - call->sent_ms;
+    r->failures += call->err.code != 0;
     if (call->err.code)
         call->result = NULL;
     else if (!result)

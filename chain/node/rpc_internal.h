@@ -74,7 +74,10 @@ struct rpc {
 
     /* rpc_calls.c */
     uint64_t next_id;
-    uint64_t answers;        /* counts answers of any call */
+    uint64_t answers; /* counts answers of any call */
+    /* Of calls that were written, since rpc_new: how many, how many ended with an error, and how
+     * long those that were answered took, together. */
+    uint64_t sent, failures, took_ms;
     struct rpc_table calls;  /* by id */
     struct list by_deadline; /* of calls; ascending */
     struct list orphans;     /* forgotten subscriptions: their late answers must be undone */

@@ -55,7 +55,8 @@ struct account {
      * submissions that the gate stopped. */
     uint64_t refused_total, gated_total;
     struct account_counts counts;
-    struct tally_row *tally_rows; /* uthash by nonce: tally.c */
+    struct metric_histogram stages[RELAY_STAGES]; /* since the process began */
+    struct tally_row *tally_rows;                 /* uthash by nonce: tally.c */
     bool balance_known;
     u128 balance;
     bool sampled; /* what follows was read: service_sample.c */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "account/op.h"
+#include "account/tally.h"
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/failpoint.h"
@@ -63,6 +64,7 @@ static void chunk(struct op *op)
     bool last = r->count < r->limit;
     int64_t seen = r->seen_block < 0 ? 0 : r->seen_block;
     int64_t from = r->reconcile_from < 0 ? 0 : r->reconcile_from;
+    tally_loaded(op->account, r->rows, r->count);
     account_event(op->account,
                   &(struct manager_event){.type = MANAGER_EV_SNAPSHOT,
                                           .snapshot = {.rows = r->rows,
@@ -170,6 +172,7 @@ static void deliver(const struct op *op)
     struct manager_presigned *presigned = xcalloc(r->count, sizeof(*presigned));
     struct err *errs = xcalloc(r->count, sizeof(*errs));
     /* The first call of an account decides under which version all later ones are signed. */
+    int64_t now = (int64_t)loop_now_ms(a->service->loop);
     bool accepted = manager_has_version(a->manager) || node_version_confirmed(a->service->node);
     for (size_t i = 0; i < r->count; i++) {
         const struct store_outbox_row *o = &r->rows[i];
@@ -184,6 +187,7 @@ static void deliver(const struct op *op)
             .max_tip = amount(o->max_tip, MANAGER_NO_CAP),
             .deadline_block = o->deadline_block > 0 ? (uint64_t)o->deadline_block : 0,
             .retries = o->retries,
+            .origin = {.known = true, .enqueued_ms = now - o->age_ms},
         };
         if (o->presigned)
             signed_check(op, o, &rows[i], &presigned[i], &errs[i]);

@@ -1,7 +1,8 @@
-/* What an account's leader counts for the metrics, and how long transactions take. Nothing here
- * decides anything. */
+/* What an account's leader counts for the metrics, how long transactions take, and the lines of the
+ * log about their steps. Nothing here decides anything. */
 #include "account/tally.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,8 @@
 /* One nonce in use, while this relay leads. */
 struct tally_row {
     uint64_t nonce;
-    uint64_t admitted_ms;  /* its first bytes were committed; 0: under another leader */
+    int64_t id; /* 0: not known, or a filler */
+    struct tx_origin origin;
     uint8_t submitted[32]; /* hash of the last bytes that went to a node */
     bool pooled, in_block; /* observed */
     UT_hash_handle hh;
@@ -67,55 +69,31 @@ void tally_forget(struct account *a)
     drop(a, row);
 }
 
-static void observe(const struct account *a, const struct tally_row *row, enum relay_stage stage)
+static void observe(struct account *a, const struct tally_row *row, enum relay_stage stage)
 {
     enum { MS_PER_S = 1000 };
-    if (row && row->admitted_ms)
-        metric_observe(&a->service->stages[stage],
-                       (double)(loop_now_ms(a->service->loop) - row->admitted_ms) / MS_PER_S);
+    if (!row || !row->origin.known)
+        return;
+    int64_t took = (int64_t)loop_now_ms(a->service->loop) - row->origin.enqueued_ms;
+    metric_observe(&a->stages[stage], took > 0 ? (double)took / MS_PER_S : 0);
 }
 
-void tally_attempts(const struct op *op)
+/* A step that a transaction took. */
+static void log_step(const struct account *a, const char *event, int64_t id, uint64_t nonce,
+                     const uint8_t hash[32])
 {
-    struct account *a = op->account;
-    struct account_counts *c = &a->counts;
-    for (size_t i = 0; i < op->count; i++) {
-        if (op->effect == MANAGER_FX_ADMIT) {
-            c->admitted++;
-            get(a, op->attempts[i].nonce)->admitted_ms = loop_now_ms(a->service->loop);
-        } else if (op->effect == MANAGER_FX_FILL || op->rows.sign[i].filler) {
-            c->fillers++;
-        } else {
-            c->resigned++;
-        }
-    }
+    if (log_is_on(log_steps_level()))
+        log_line(log_steps_level(), event, "account=%s id=%lld nonce=%llu hash=%s", a->alias,
+                 (long long)id, (unsigned long long)nonce, hex_log(hash, 32));
 }
 
-void tally_submit(struct account *a, uint64_t nonce, const uint8_t hash[32])
+static void log_state(const struct account *a, const struct tx_report *r)
 {
-    struct tally_row *row = get(a, nonce);
-    a->counts.submitted++;
-    a->counts.resubmitted += !memcmp(row->submitted, hash, sizeof(row->submitted));
-    memcpy(row->submitted, hash, sizeof(row->submitted));
-}
-
-void tally_states(struct account *a, const struct tx_report *rows, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct tally_row *row = find(a, rows[i].nonce);
-        bool in_block = !strcmp(rows[i].state, tx_status_name(TX_IN_BLOCK));
-        bool pooled = !strcmp(rows[i].state, tx_status_name(TX_READY)) ||
-                      !strcmp(rows[i].state, tx_status_name(TX_FUTURE)) ||
-                      !strcmp(rows[i].state, tx_status_name(TX_BROADCAST));
-        if (row && pooled && !row->pooled)
-            observe(a, row, RELAY_STAGE_POOL);
-        if (row && in_block && !row->in_block)
-            observe(a, row, RELAY_STAGE_BLOCK);
-        if (row && pooled)
-            row->pooled = true;
-        if (row && in_block)
-            row->in_block = true;
-    }
+    if (log_is_on(log_steps_level()))
+        log_line(log_steps_level(), "transaction.state",
+                 "account=%s id=%lld nonce=%llu hash=%s state=%s block=%lld text=\"%s\"", a->alias,
+                 (long long)r->id, (unsigned long long)r->nonce, hex_log(r->hash, 32), r->state,
+                 r->has_block ? (long long)r->block_number : -1LL, r->error);
 }
 
 const char *relay_outcome_name(enum relay_outcome outcome)
@@ -144,14 +122,99 @@ static void log_end(const struct account *a, const struct tx_end *end, bool has_
 {
     bool ok = !strcmp(end->outcome, relay_outcome_name(RELAY_OUTCOME_OK));
     bool cancelled = !strcmp(end->outcome, relay_outcome_name(RELAY_OUTCOME_CANCELLED));
-    enum log_level level = ok ? LOG_LEVEL_DEBUG : cancelled ? LOG_LEVEL_INFO : LOG_LEVEL_WARN;
+    enum log_level level = ok ? log_steps_level() : cancelled ? LOG_LEVEL_INFO : LOG_LEVEL_WARN;
     static const uint8_t none[32];
+    if (!log_is_on(level))
+        return;
     bool has_hash = memcmp(end->hash, none, sizeof(none)) != 0;
     log_line(level, "transaction.ended",
              "account=%s id=%lld nonce=%lld hash=%s outcome=%s block=%lld text=\"%s\"", a->alias,
              (long long)end->id, has_nonce ? (long long)end->nonce : -1LL,
              has_hash ? hex_log(end->hash, sizeof(end->hash)) : "", end->outcome,
              end->has_block ? (long long)end->block_number : -1LL, end->error);
+}
+
+void tally_loaded(struct account *a, const struct tx_pending *rows, size_t count)
+{
+    int64_t now = (int64_t)loop_now_ms(a->service->loop);
+    for (size_t i = 0; i < count; i++) {
+        struct tally_row *row = get(a, rows[i].nonce);
+        bool in_block = !strcmp(rows[i].state, tx_status_name(TX_IN_BLOCK));
+        row->id = rows[i].id;
+        row->origin = (struct tx_origin){.known = rows[i].id && rows[i].age_ms >= 0,
+                                         .enqueued_ms = now - rows[i].age_ms};
+        /* Which of these it has passed under another leader is not known: only its end is
+         * measured. */
+        row->pooled = true;
+        row->in_block = in_block;
+    }
+}
+
+/* A filler has taken the nonce of a transaction, which ends with it. */
+static void ended_by_filler(struct account *a, const struct manager_sign_row *row)
+{
+    struct tx_end end = {.nonce = row->nonce, .id = row->id, .outcome = row->outcome};
+    memcpy(end.hash, row->hash, sizeof(end.hash));
+    snprintf(end.error, sizeof(end.error), "%s", row->reason ? row->reason : "");
+    count_outcome(&a->counts, end.outcome);
+    log_end(a, &end, true);
+}
+
+void tally_attempts(const struct op *op)
+{
+    struct account *a = op->account;
+    struct account_counts *c = &a->counts;
+    for (size_t i = 0; i < op->count; i++) {
+        const struct tx_attempt *t = &op->attempts[i];
+        struct tally_row *row = get(a, t->nonce);
+        bool filler = op->effect == MANAGER_FX_FILL || op->rows.sign[i].filler;
+        if (op->effect == MANAGER_FX_ADMIT) {
+            c->admitted++;
+            row->origin = op->rows.sign[i].origin;
+            observe(a, row, RELAY_STAGE_NONCE);
+        } else if (filler) {
+            c->fillers++;
+            if (op->effect == MANAGER_FX_FILL && op->rows.sign[i].id)
+                ended_by_filler(a, &op->rows.sign[i]);
+        } else {
+            c->resigned++;
+        }
+        row->id = t->id;
+        log_step(a,
+                 op->effect == MANAGER_FX_ADMIT ? "transaction.admitted"
+                 : filler                       ? "transaction.filler"
+                                                : "transaction.resigned",
+                 op->rows.sign[i].id, t->nonce, t->hash);
+    }
+}
+
+void tally_submit(struct account *a, uint64_t nonce, const uint8_t hash[32])
+{
+    struct tally_row *row = get(a, nonce);
+    a->counts.submitted++;
+    a->counts.resubmitted += !memcmp(row->submitted, hash, sizeof(row->submitted));
+    memcpy(row->submitted, hash, sizeof(row->submitted));
+    log_step(a, "transaction.submitted", row->id, nonce, hash);
+}
+
+void tally_states(struct account *a, const struct tx_report *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct tally_row *row = find(a, rows[i].nonce);
+        bool in_block = !strcmp(rows[i].state, tx_status_name(TX_IN_BLOCK));
+        bool pooled = !strcmp(rows[i].state, tx_status_name(TX_READY)) ||
+                      !strcmp(rows[i].state, tx_status_name(TX_FUTURE)) ||
+                      !strcmp(rows[i].state, tx_status_name(TX_BROADCAST));
+        if (row && pooled && !row->pooled)
+            observe(a, row, RELAY_STAGE_POOL);
+        if (row && in_block && !row->in_block)
+            observe(a, row, RELAY_STAGE_BLOCK);
+        if (row && pooled)
+            row->pooled = true;
+        if (row && in_block)
+            row->in_block = true;
+        log_state(a, &rows[i]);
+    }
 }
 
 void tally_ends(const struct op *op)
@@ -165,9 +228,10 @@ void tally_ends(const struct op *op)
         struct tally_row *row = finished || requeued ? find(a, end->nonce) : NULL;
         if (end->has_fee)
             a->counts.fees += (double)end->fee;
-        if (requeued)
+        if (requeued) {
             a->counts.requeued++;
-        else if (end->id) { /* not a filler */
+            log_step(a, "transaction.requeued", end->id, end->nonce, end->hash);
+        } else if (end->id) { /* not a filler */
             count_outcome(&a->counts, end->outcome);
             log_end(a, end, finished);
         }

@@ -1,5 +1,5 @@
 /* Private to relay/: what the leader of an account counts for the metrics (relay/status.h has the
- * counters). */
+ * counters), and a line of the log for each step of a transaction. */
 #ifndef RELAY_TALLY_H
 #define RELAY_TALLY_H
 
@@ -12,6 +12,8 @@ struct account;
 struct op;
 struct service;
 
+/* Pending transactions of which this relay becomes the leader. */
+void tally_loaded(struct account *a, const struct tx_pending *rows, size_t count);
 void tally_attempts(const struct op *op); /* new bytes are committed */
 void tally_submit(struct account *a, uint64_t nonce,
                   const uint8_t hash[32]); /* these bytes go to a node now */

@@ -39,6 +39,8 @@ static double age(uint64_t at_ms, uint64_t now_ms)
       "Requests to the database that ended with an error.")                                        \
     X("txrelay_database_requests_in_flight", GAUGE, (double)s->store.in_flight,                    \
       "Requests to the database without an answer yet.")                                           \
+    X("txrelay_database_request_seconds_total", COUNTER, (double)s->store.took_ms / MS_PER_S,      \
+      "How long requests to the database took, all of them together.")                             \
     X("txrelay_listen_live", GAUGE, s->listens ? s->listen.live : (double)NAN,                     \
       "Whether the view of the listening session is current.")                                     \
     X("txrelay_listen_age_seconds", GAUGE,                                                         \
@@ -55,6 +57,12 @@ static double age(uint64_t at_ms, uint64_t now_ms)
       "Highest block that any endpoint or relay named.")                                           \
     X("txrelay_chain_spec_version", GAUGE, s->chain_up ? s->spec_version : (double)NAN,            \
       "Spec version of the chain's runtime.")                                                      \
+    X("txrelay_chain_requests_total", COUNTER, (double)s->node.requests,                           \
+      "Requests to endpoints of the chain, submissions included.")                                 \
+    X("txrelay_chain_request_failures_total", COUNTER, (double)s->node.failures,                   \
+      "Requests to endpoints of the chain that ended with an error or without an answer.")         \
+    X("txrelay_chain_request_seconds_total", COUNTER, (double)s->node.took_ms / MS_PER_S,          \
+      "How long answered requests to endpoints of the chain took, all of them together.")          \
     X("txrelay_loop_lag_seconds", GAUGE, p->lag_seconds,                                           \
       "The longest that a timer was late since the last scrape.")                                  \
     X("process_resident_memory_bytes", GAUGE, p->resident_bytes, "Resident memory.")               \
@@ -120,6 +128,8 @@ static double age(uint64_t at_ms, uint64_t now_ms)
         "Every final block up to this one was worked through.")                                    \
     LED("txrelay_nonce_gap_blocks", GAUGE, a->manager.gap_blocks,                                  \
         "For how many blocks the present nonce gap has lasted; 0 without one.")                    \
+    LED("txrelay_nonce_gaps_total", COUNTER, (double)a->manager.gaps,                              \
+        "Nonce gaps below pooled transactions that began under this relay.")                       \
     LED("txrelay_nonce_gap_longest_blocks", GAUGE, a->manager.gap_longest,                         \
         "The longest nonce gap of this lead.")                                                     \
     LED("txrelay_lost_commits_wait_blocks", GAUGE, (double)a->manager.wait_blocks,                 \
@@ -188,6 +198,25 @@ static void outcomes(struct buf *out, const struct service_status *s)
         }
 }
 
+static void endpoints(struct buf *out, const struct service_status *s)
+{
+    static const struct metric metric = {
+        "txrelay_chain_endpoints", METRIC_GAUGE,
+        "Endpoints by state: in_use, failed (tried last and not usable), other_chain, unused."};
+    const struct {
+        const char *state;
+        size_t count;
+    } states[] = {{"in_use", s->node.in_use},
+                  {"failed", s->node.failed},
+                  {"other_chain", s->node.other_chain},
+                  {"unused", s->node.unused}};
+    metric_head(out, &metric);
+    for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+        const struct metric_label labels[] = {{"state", states[i].state}, {NULL, NULL}};
+        metric_sample(out, &metric, labels, (double)states[i].count);
+    }
+}
+
 static void obstacles(struct buf *out, const struct service_status *s)
 {
     static const struct metric metric = {
@@ -207,18 +236,43 @@ static void obstacles(struct buf *out, const struct service_status *s)
     }
 }
 
+static bool any_stage(const struct account_status *a)
+{
+    for (enum relay_stage i = 0; i < RELAY_STAGES; i++)
+        if (metric_histogram_count(&a->stages[i]))
+            return true;
+    return false;
+}
+
+/* An account without a transaction has none of these samples, which are 76 lines each. With many
+ * accounts they are added up, so that a scrape stays bounded. */
 static void stages(struct buf *out, const struct service_status *s)
 {
-    static const char *const names[] = {[RELAY_STAGE_POOL] = "pool",
+    enum { ACCOUNTS_EACH = 100 };
+    static const char *const names[] = {[RELAY_STAGE_NONCE] = "nonce",
+                                        [RELAY_STAGE_POOL] = "pool",
                                         [RELAY_STAGE_BLOCK] = "block",
                                         [RELAY_STAGE_FINALIZED] = "finalized"};
     static const struct metric metric = {
         "txrelay_stage_seconds", METRIC_HISTOGRAM,
-        "From the commit of a nonce until a pool or a block had its bytes, or its end was stored."};
+        "From the enqueue until a transaction had a nonce, was in a pool, in a block, and final."};
+    struct metric_histogram all[RELAY_STAGES] = {0};
+    bool each = s->account_count <= ACCOUNTS_EACH;
     metric_head(out, &metric);
-    for (enum relay_stage i = 0; i < RELAY_STAGES; i++) {
-        const struct metric_label labels[] = {{"stage", names[i]}, {NULL, NULL}};
-        metric_histogram(out, &metric, labels, &s->stages[i]);
+    for (size_t i = 0; i < s->account_count; i++) {
+        const struct account_status *a = &s->accounts[i];
+        for (enum relay_stage k = 0; k < RELAY_STAGES; k++) {
+            const struct metric_label labels[] = {
+                {"account", a->alias}, {"stage", names[k]}, {NULL, NULL}};
+            if (!each)
+                metric_histogram_add(&all[k], &a->stages[k]);
+            else if (any_stage(a))
+                metric_histogram(out, &metric, labels, &a->stages[k]);
+        }
+    }
+    for (enum relay_stage k = 0; k < RELAY_STAGES && !each; k++) {
+        const struct metric_label labels[] = {{"stage", names[k]}, {NULL, NULL}};
+        metric_histogram(out, &metric, labels, &all[k]);
     }
 }
 
@@ -249,6 +303,7 @@ void metrics_text(struct buf *out, const struct service_status *s, const struct 
                   uint64_t now_ms)
 {
     relay_samples(out, s, p, now_ms);
+    endpoints(out, s);
     account_samples(out, s, now_ms);
     outcomes(out, s);
     obstacles(out, s);

@@ -286,6 +286,7 @@ static void chain_status(const struct room *r, struct service_status *ret)
 {
     const struct node_info *info = node_info(r->service->node);
     ret->endpoint = node_endpoint(r->service->node);
+    node_stats(r->service->node, &ret->node);
     if (!info)
         return;
     ret->spec_name = info->spec_name;

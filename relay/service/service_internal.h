@@ -37,7 +37,6 @@ struct service {
     struct account *accounts;
     size_t account_count;
     struct account *by_id; /* uthash */
-    struct metric_histogram stages[RELAY_STAGES];
     struct tally_row *tally_unused;
     bool store_up, node_ready;
     char node_error[200];  /* why no endpoint is usable; "": one is */

@@ -52,6 +52,7 @@ static void fill_account(const struct service *s, const struct account *a,
                                    .refused_total = a->refused_total,
                                    .gated_total = a->gated_total,
                                    .counts = a->counts,
+                                   .stages = a->stages,
                                    .balance_known = a->balance_known && a->role == ACCOUNT_LEADER,
                                    .balance = a->balance,
                                    .sampled = a->sampled,
@@ -81,7 +82,6 @@ void service_status(const struct service *s, struct service_status *ret)
                                    .spec_name = "",
                                    .obstacle = "",
                                    .obstacle_text = "",
-                                   .stages = s->stages,
                                    .account_count = s->account_count};
     for (size_t i = 0; i < s->rooms_open; i++)
         if (s->rooms[i]->ops->status)

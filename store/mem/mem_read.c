@@ -26,6 +26,11 @@ static int64_t wall_ms(const struct mem_db *db, int64_t at_us)
     return (db->config.wall_us(db->config.arg) + (at_us - mem_db_now_us(db))) / 1000;
 }
 
+static int64_t age_ms(const struct mem_db *db, const struct mem_row *row)
+{
+    return (mem_db_now_us(db) - row->created_us) / 1000;
+}
+
 static struct store_outbox_row outbox_row(const struct mem_db *db, struct mem_answer *answer,
                                           const struct mem_row *row)
 {
@@ -41,7 +46,8 @@ static struct store_outbox_row outbox_row(const struct mem_db *db, struct mem_an
         .tip = row->has_tip ? mem__put_amount(answer, row->tip) : NULL,
         .max_tip = row->has_max_tip ? mem__put_amount(answer, row->max_tip) : NULL,
         .deadline_block = row->deadline_block,
-        .retries = row->retries};
+        .retries = row->retries,
+        .age_ms = age_ms(db, row)};
 }
 
 /* At most `limit` rows, in the order of admission; limited in bytes, but always one. */
@@ -210,7 +216,8 @@ static void copy_earlier(const struct mem_row *row, struct mem_answer *answer,
     out->earlier = (const uint8_t(*)[32])hashes;
 }
 
-static void copy_row(const struct mem_row *row, struct mem_answer *answer, struct tx_pending *out)
+static void copy_row(const struct mem_db *db, const struct mem_row *row, struct mem_answer *answer,
+                     struct tx_pending *out)
 {
     const struct mem_attempt *now = mem__current(row);
     struct store_bytes bytes = mem__put_bytes(answer, now->extrinsic);
@@ -237,7 +244,8 @@ static void copy_row(const struct mem_row *row, struct mem_answer *answer, struc
                                .stop_outcome = mem_outcome_name(row->stop_outcome),
                                .stop_reason = mem__put_text(answer, row->stop_reason),
                                .submitted_block = now->block < 0 ? 0 : (uint64_t)now->block,
-                               .presigned = row->presigned};
+                               .presigned = row->presigned,
+                               .age_ms = age_ms(db, row)};
     memcpy(out->hash, row->hash, 32);
     if (row->in.known)
         memcpy(out->block_hash, row->in.hash, 32);
@@ -257,7 +265,7 @@ void mem__snapshot(struct mem_session *s, struct store_snapshot *r)
     struct mem_answer *answer = mem__answer(&r->req);
     struct tx_pending *out = mem__put(answer, NULL, n * sizeof(*out));
     for (size_t i = 0; i < n; i++)
-        copy_row(a->pending[first + i], answer, &out[i]);
+        copy_row(s->db, a->pending[first + i], answer, &out[i]);
     r->count = n;
     r->rows = out;
     r->next_nonce = a->next_nonce;

@@ -115,6 +115,7 @@ static void decode_outbox(struct store_req *req, const struct conn_result *r)
         o->presigned = pg_get_bool(&row, 10);
         int64_t reserved = pg_get_int(&row, 11, -1);
         o->waited = pg_get_bool(&row, 12);
+        o->age_ms = pg_get_int(&row, 13, -1);
         box->reserved = reserved >= 0 ? reserved : box->reserved;
     }
     box->rows = out;

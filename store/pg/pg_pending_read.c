@@ -75,6 +75,7 @@ enum snapshot_column {
     SNAP_EARLIER_OWN,
     SNAP_EARLIER_DEATH,
     SNAP_PRESIGNED,
+    SNAP_AGE_MS,
 };
 
 static void decode_pending(struct pg_row *row, struct tx_pending *out)
@@ -106,6 +107,7 @@ static void decode_pending(struct pg_row *row, struct tx_pending *out)
     out->earlier_own = (size_t)pg_get_int(row, SNAP_EARLIER_OWN, 0);
     out->earlier_death = pg_get_int(row, SNAP_EARLIER_DEATH, 0);
     out->presigned = pg_get_bool(row, SNAP_PRESIGNED);
+    out->age_ms = pg_get_int(row, SNAP_AGE_MS, -1);
     struct store_bytes earlier = store_pg__bytes(row, SNAP_EARLIER);
     row->bad |= earlier.len % 32 != 0;
     out->earlier_count = earlier.len / 32;

@@ -86,6 +86,13 @@ class Pages(unittest.TestCase):
         code = re.findall(r'\bEXIT_\w+ = (\d)', read('main/cli.h'))
         self.assertEqual([row[0] for row in table('docs/errors.md', '## Exit codes')], code)
 
+    def test_every_step_of_a_transaction(self):
+        """Lines whose level log_transactions names, and the end, which has a row among the others."""
+        code = set(re.findall(r'"(transaction\.\w+)"', read('relay/account/tally.c')))
+        page = {plain(row[0]) for row in table('docs/events.md', '## Steps of a transaction')}
+        self.assertGreater(len(code), 5)
+        self.assertEqual(page, code - {'transaction.ended'})
+
     def test_every_log_event(self):
         """Those of every level but debug, with their level."""
         code = {}

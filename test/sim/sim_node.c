@@ -415,6 +415,12 @@ size_t node_watch_account(struct node *n, const uint8_t *id, size_t len)
     return n->watched_count++;
 }
 
+void node_stats(const struct node *n, struct node_stats *ret)
+{
+    (void)n;
+    *ret = (struct node_stats){0};
+}
+
 const char *node_endpoint(const struct node *n)
 {
     return n->config.urls[0];

@@ -80,6 +80,8 @@ class Controls(CaseTest):
         tx = world.put('gone', deadline=self.in_ms(1500), max_tip=0)
         self.sent(world, tx)
         self.assertEqual(world.wait_end(tx)[0], 'expired')
+        # No finish of its own was written, a filler took its nonce: the log has its end all the same.
+        world.relays[0].wait_log(rf'level=warn event=transaction.ended account=alice id={tx} nonce=0 .*outcome=expired')
         death, = world.rows('SELECT era_death FROM txrelay.attempts WHERE id = %s', tx)[0]
         self.assertGreaterEqual(world.best(), death)
         for rule in rules:

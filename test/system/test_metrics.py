@@ -105,13 +105,20 @@ class TestMetrics(unittest.TestCase):
                                 'txrelay_next_nonce{account="alice"}': 3,
                                 'txrelay_in_flight{account="alice"}': 0,
                                 'txrelay_resubmissions_total{account="alice"}': 0,
-                                'txrelay_stage_seconds_count{stage="finalized"}': 3}.items():
+                                'txrelay_chain_endpoints{state="in_use"}': 1,
+                                'txrelay_chain_endpoints{state="failed"}': 0,
+                                'txrelay_nonce_gaps_total{account="alice"}': 0,
+                                **{f'txrelay_stage_seconds_count{{account="alice",stage="{stage}"}}': 3
+                                   for stage in ('nonce', 'pool', 'block', 'finalized')}}.items():
                 self.assertEqual(got.get(name), value, name)
             self.assertGreaterEqual(got['txrelay_submissions_total{account="alice"}'], 3)
             fees = world.pg.value('SELECT sum(fee) FROM txrelay.finished_transactions')
             self.assertEqual(got['txrelay_fees_planck_total{account="alice"}'], float(fees))
             self.assertGreater(got['txrelay_balance_planck{account="alice"}'], 0)
-            self.assertGreater(got['txrelay_stage_seconds_sum{stage="finalized"}'], 0)
+            self.assertGreater(got['txrelay_stage_seconds_sum{account="alice",stage="finalized"}'], 0)
+            for part in ('database', 'chain'):
+                self.assertGreater(got[f'txrelay_{part}_requests_total'], 10)
+                self.assertGreater(got[f'txrelay_{part}_request_seconds_total'], 0)
             self.assertTrue(1e6 < got['process_resident_memory_bytes'] < 1e9)
             self.assertTrue(5 < got['process_open_fds'] < 1000)
             self.assertLess(abs(got['process_start_time_seconds'] - os.stat(f'/proc/{relay.process.child.pid}').st_ctime), 60)
@@ -140,6 +147,12 @@ class TestMetrics(unittest.TestCase):
             proc.wait_for('the age of what waits', lambda: samples(get(address, '/metrics')[1])[
                 'txrelay_waiting_oldest_seconds{account="alice"}'] > 0.5, 30)
             self.assertEqual(samples(get(address, '/metrics')[1])['txrelay_waiting{account="alice"}'], 1)
+
+            # Its latencies begin at the enqueue, and so do they for the next leader.
+            world.pg.query("SELECT txrelay.account_resume('alice')")
+            world.settle()
+            self.assertGreater(samples(get(address, '/metrics')[1])['txrelay_stage_seconds_sum{account="alice",stage="nonce"}'],
+                               0.5)
 
             world.chain.process.kill()
             proc.wait_for('the relay to be unready', lambda: get(address, '/readyz')[0] == 503, 30)

@@ -25,9 +25,14 @@ void log_set_format(enum log_format format);
 bool log_parse_format(const char *text, enum log_format *ret_format); /* logfmt | json */
 
 void log_set_level(enum log_level level);
+bool log_is_on(enum log_level level); /* before work that only a line needs */
 bool log_parse_level(const char *text, enum log_level *ret_level); /* error | warn | info | debug */
 void log_line(enum log_level level, const char *event, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Each step of each transaction has a line: at debug, or at the level that was set. */
+void log_set_steps_level(enum log_level level);
+enum log_level log_steps_level(void);
 
 #define log_error(event, ...) log_line(LOG_LEVEL_ERROR, event, __VA_ARGS__)
 #define log_warn(event, ...)  log_line(LOG_LEVEL_WARN, event, __VA_ARGS__)

@@ -37,6 +37,8 @@ struct metric_histogram {
 };
 double metric_bound(size_t bucket); /* PRE: bucket < METRIC_BUCKETS */
 void metric_observe(struct metric_histogram *h, double seconds);
+uint64_t metric_histogram_count(const struct metric_histogram *h);
+void metric_histogram_add(struct metric_histogram *h, const struct metric_histogram *more);
 void metric_histogram(struct buf *out, const struct metric *m, const struct metric_label *labels,
                       const struct metric_histogram *h);
 

@@ -40,6 +40,12 @@ struct dispatch_result {
     u128 fee; /* TransactionPayment.TransactionFeePaid.actual_fee */
 };
 
+/* When a transaction was enqueued. For metrics and the log alone: nothing decides by it. */
+struct tx_origin {
+    bool known;
+    int64_t enqueued_ms; /* on the loop's clock; may be before its start */
+};
+
 /* One signed extrinsic of an account at a nonce: it was signed, is committed, and goes to nodes. */
 struct tx_attempt {
     uint64_t nonce;
@@ -85,6 +91,7 @@ struct tx_pending {
     size_t earlier_own;    /* the first earlier_own of them were no fillers */
     int64_t earlier_death; /* where the last of their eras ends; -1: one is immortal; 0: none */
     bool presigned;        /* its own bytes are presigned: they are never signed again */
+    int64_t age_ms;        /* since it was enqueued; -1: not known */
 };
 
 /* What a node said of an attempt, as it goes on record. */

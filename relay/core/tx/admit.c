@@ -143,6 +143,7 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
         row->call = call;
         row->call_len = o->call_len;
         row->guard = o->guard;
+        row->origin = o->origin;
     }
     m->admit.count = m->admit.ahead = (uint32_t)fx->sign.count;
 }

@@ -53,8 +53,10 @@ static void gap(struct manager *m, const struct row *row)
         m->head.gap_since = 0;
         return;
     }
-    if (!m->head.gap_since)
+    if (!m->head.gap_since) {
         m->head.gap_since = m->line.blocks;
+        m->head.gaps++;
+    }
     uint32_t age = m->line.blocks - m->head.gap_since;
     if (age > m->head.gap_longest)
         m->head.gap_longest = age;

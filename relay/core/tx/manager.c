@@ -257,6 +257,7 @@ struct manager_view manager_view_of(const struct manager *m)
         .gap_blocks = m->head.gap_since ? m->line.blocks - m->head.gap_since : 0,
         .gap_longest = m->head.gap_longest,
         .reconciles = m->reconcile.on,
+        .gaps = m->head.gaps,
         .wait_blocks = manager__era_wait_left(m),
         .suspension = m->suspension.why,
         .stays = m->life.ordered || m->chain.version_since != UINT64_MAX,

@@ -221,7 +221,8 @@ static void put_sign(struct manager *m, const struct judged *j, struct manager_s
                                      .era_death = x->era_death,
                                      .spec_version = x->spec_version,
                                      .tip = j->o->tip,
-                                     .from_block = j->from_block};
+                                     .from_block = j->from_block,
+                                     .origin = j->o->origin};
     memcpy(row->hash, x->hash, 32);
 }
 

@@ -259,6 +259,7 @@ struct head_of_line { /* head.c */
     uint32_t since, steps;
     uint32_t gap_since; /* the block count at which a gap was seen first; 0: there is none */
     uint32_t gap_longest;
+    uint64_t gaps; /* that began */
 };
 
 struct batch {

@@ -6,6 +6,7 @@
 
 #include "base/metrics.h"
 #include "base/u128.h"
+#include "chain/node/node.h"
 #include "election/election.h"
 #include "listen/listen.h"
 #include "relay/core/tx/manager.h"
@@ -45,9 +46,15 @@ struct account_counts {
     double fees;                       /* that finalized blocks took, in planck */
 };
 
-/* From the commit of a transaction's first bytes until a node's pool had it, a block had it, and
- * its end was committed with a final block. */
-enum relay_stage { RELAY_STAGE_POOL, RELAY_STAGE_BLOCK, RELAY_STAGE_FINALIZED, RELAY_STAGES };
+/* From the enqueue of a transaction until its nonce was committed, a node's pool had it, a block
+ * had it, and its end was committed with a final block. */
+enum relay_stage {
+    RELAY_STAGE_NONCE,
+    RELAY_STAGE_POOL,
+    RELAY_STAGE_BLOCK,
+    RELAY_STAGE_FINALIZED,
+    RELAY_STAGES
+};
 
 struct account_status {
     const char *alias, *address;
@@ -62,6 +69,7 @@ struct account_status {
     uint64_t refused_total; /* requests that this endpoint refused, since another relay leads */
     uint64_t gated_total;   /* submissions that the gate stopped before they were written */
     struct account_counts counts;
+    const struct metric_histogram *stages; /* RELAY_STAGES of them */
     bool balance_known; /* as of the last final block, of an account that is led */
     u128 balance;
     bool sampled; /* how many transactions wait, and how long; read every few seconds */
@@ -91,12 +99,12 @@ struct service_status {
     bool listens; /* false: standalone, which has no listener */
     struct listen_status listen;
     bool chain_up;
+    struct node_stats node;
     const char *chain_error; /* why not; "" if nothing is known */
     const char *endpoint;    /* of the node that is used, or tried */
     const char *spec_name;   /* from here on: 0 and "" while the chain is down */
     uint32_t spec_version, transaction_version;
     uint64_t best, finalized, best_known;
-    const struct metric_histogram *stages; /* RELAY_STAGES of them: all accounts together */
     size_t account_count;
     struct account_status *accounts; /* owned: service_status_done */
 };

@@ -69,6 +69,7 @@ struct store_outbox_row {
     const char *tip, *max_tip; /* decimal; NULL: the account's policy */
     int64_t deadline_block;    /* -1: none */
     uint32_t retries;
+    int64_t age_ms; /* since it was enqueued */
 };
 struct store_outbox {
     struct store_req req;

@@ -41,6 +41,7 @@ struct store_req {
     struct loop_task task;
     void (*cb)(struct store_req *req);
     void *arena;
+    uint64_t started_ms;
     struct store *owner;
     void (*run)(struct store_req *req);
 };
@@ -100,6 +101,7 @@ struct store_status {
     struct store_session control, work; /* a memory store has none */
     uint64_t started, failed;           /* requests since store_open; failed: with whatever error */
     size_t in_flight;
+    uint64_t took_ms; /* from start to answer, all of them together */
 };
 struct store_status store_status(const struct store *s);
 #endif

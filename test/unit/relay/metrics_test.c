@@ -28,6 +28,7 @@ static struct account_status account(enum account_role role)
                                    .sample = {.waiting = 7, .waiting_age_s = 2.5},
                                    .balance_known = true,
                                    .balance = 1000,
+                                   .stages = no_stages,
                                    .counts = {.outcomes = {[RELAY_OUTCOME_USURPED] = 3}},
                                    .election = {.renewed_at_ms = 1000}};
 }
@@ -40,7 +41,6 @@ static char *text_of(struct account_status *accounts, size_t count, enum service
                                      .chain_error = "",
                                      .listens = true,
                                      .listen = {.since_ms = 1},
-                                     .stages = no_stages,
                                      .account_count = count,
                                      .accounts = accounts};
     struct process_status p;
@@ -74,6 +74,33 @@ static void values(void **state)
     assert_has(text, "txrelay_blocked_seconds{account=\"led\",reason=\"payment\"} 1.5\n");
     assert_null(strstr(text, "txrelay_leader_epoch{account=\"followed\"}"));
     assert_null(strstr(text, "txrelay_blocked_seconds{account=\"followed\""));
+    free(text);
+}
+
+/* Each account has its own histograms, without a line for an account that has sent nothing; many
+ * accounts have them together. */
+static void latencies(void **state)
+{
+    (void)state;
+    enum { MANY = 101 };
+    struct metric_histogram slow[RELAY_STAGES] = {0};
+    struct account_status accounts[MANY];
+    metric_observe(&slow[RELAY_STAGE_FINALIZED], 30);
+    for (size_t i = 0; i < MANY; i++)
+        accounts[i] = account(ACCOUNT_FOLLOWER);
+    accounts[0].stages = accounts[1].stages = slow;
+    accounts[0].alias = "one";
+    accounts[1].alias = "two";
+    char *text = text_of(accounts, MANY - 1, SERVICE_RUNNING);
+    assert_has(text, "txrelay_stage_seconds_sum{account=\"one\",stage=\"finalized\"} 30\n");
+    assert_has(text, "txrelay_stage_seconds_count{account=\"two\",stage=\"finalized\"} 1\n");
+    assert_has(text, "txrelay_stage_seconds_count{account=\"two\",stage=\"nonce\"} 0\n");
+    assert_null(strstr(text, "txrelay_stage_seconds_count{account=\"followed\""));
+    free(text);
+    text = text_of(accounts, MANY, SERVICE_RUNNING);
+    assert_has(text, "txrelay_stage_seconds_sum{stage=\"finalized\"} 60\n");
+    assert_has(text, "txrelay_stage_seconds_count{stage=\"finalized\"} 2\n");
+    assert_null(strstr(text, "txrelay_stage_seconds_count{account="));
     free(text);
 }
 
@@ -155,10 +182,8 @@ static void the_process(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values),
-        cmocka_unit_test(the_page),
-        cmocka_unit_test(readiness),
-        cmocka_unit_test(the_process),
+        cmocka_unit_test(values),    cmocka_unit_test(latencies),   cmocka_unit_test(the_page),
+        cmocka_unit_test(readiness), cmocka_unit_test(the_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

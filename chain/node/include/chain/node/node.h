@@ -146,6 +146,14 @@ const char *node_endpoint(const struct node *n); /* url of the endpoint in use, 
 /* Append what the endpoint in use refused so far, and what is asked in its place. */
 void node_other_ways(const struct node *n, struct buf *out);
 
+/* Questions to all endpoints since node_new, and what the endpoints are now. */
+struct node_stats {
+    uint64_t requests, failures;                /* failures: an error, or no answer */
+    uint64_t took_ms;                           /* from question to answer, all of them together */
+    size_t in_use, failed, other_chain, unused; /* endpoints */
+};
+void node_stats(const struct node *n, struct node_stats *ret);
+
 /* Report finalized blocks from this height on, also those that are finalized already. A second call
  * starts over from its height. Reconnecting does not interrupt the sequence. No block is reported
  * before the first call. A block whose

@@ -199,6 +199,7 @@ struct manager_outbox_row {
     uint32_t retries;        /* dispatch errors after which it is tried again */
     /* NULL, or the adapter's reason why it can never be sent: it is rejected with this */
     const char *bad;
+    struct tx_origin origin;
     bool waits; /* the adapter cannot tell yet: it stays in the outbox until the next tick */
 };
 
@@ -345,6 +346,7 @@ struct manager_sign_row {
     int64_t era_birth, era_death;
     uint32_t spec_version;
     uint64_t from_block;
+    struct tx_origin origin; /* admit */
 };
 
 /* Rows, bytes and found extrinsics are valid until the next step. */
@@ -428,6 +430,7 @@ struct manager_view {
                              none */
     uint32_t gap_longest; /* of this leadership */
     bool reconciles;      /* what lost commits may have sent is not adopted yet: no stop is heard */
+    uint64_t gaps;        /* that began since the manager is there */
     uint64_t wait_blocks; /* that are left of the wait after lost commits; 0: none, or not known */
     enum manager_suspension suspension;
     /* Something takes a while under one leader: a new life was ordered and has not begun, or
