@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -113,21 +114,24 @@ void metric_histogram_add(struct metric_histogram *h, const struct metric_histog
     h->sum += more->sum;
 }
 
+/* The text of a bound: formatting it for each line would be most of a scrape. */
+static const char *bound_text(size_t bucket)
+{
+    static char texts[METRIC_BUCKETS][16];
+    if (!texts[bucket][0])
+        snprintf(texts[bucket], sizeof(texts[bucket]), "%g", metric_bound(bucket));
+    return texts[bucket];
+}
+
 void metric_histogram(struct buf *out, const struct metric *m, const struct metric_label *labels,
                       const struct metric_histogram *h)
 {
     PRE(m->type == METRIC_HISTOGRAM);
     uint64_t count = 0;
     for (size_t i = 0; i <= METRIC_BUCKETS; i++) {
-        struct buf bound = {0};
         count += h->buckets[i];
-        if (i < METRIC_BUCKETS)
-            buf_printf(&bound, "%g", metric_bound(i));
-        else
-            buf_puts(&bound, "+Inf");
-        put_name(out, m, "_bucket", labels, buf_str(&bound));
-        buf_printf(out, "%" PRIu64 "\n", count);
-        buf_done(&bound);
+        put_name(out, m, "_bucket", labels, i < METRIC_BUCKETS ? bound_text(i) : "+Inf");
+        put_whole(out, count);
     }
     put_name(out, m, "_sum", labels, NULL);
     put_value(out, h->sum);

@@ -25,6 +25,7 @@ enum send_option {
     OPT_RETRIES,
     OPT_DELAY,
     OPT_EXPIRES_IN,
+    OPT_TRACEPARENT,
     OPT_COUNT,
     OPT_TO
 };
@@ -46,6 +47,7 @@ static const struct {
     [OPT_RETRIES] = {"retries", "--retries", true},
     [OPT_DELAY] = {"delay", "--delay", false},
     [OPT_EXPIRES_IN] = {"expires_in", "--expires-in", false},
+    [OPT_TRACEPARENT] = {"traceparent", "--traceparent", false},
 };
 
 static const struct argp_option options[] = {
@@ -62,6 +64,8 @@ static const struct argp_option options[] = {
      "in the chain's smallest unit (default: the account's policy)", 0},
     {"max-tip", KEY_BASE + OPT_MAX_TIP, "PLANCK", 0, "limit for bumps and the policy", 0},
     {"retries", KEY_BASE + OPT_RETRIES, "N", 0, "how often to retry after a dispatch error", 0},
+    {"traceparent", KEY_BASE + OPT_TRACEPARENT, "TEXT", 0,
+     "trace context (W3C) that events and the log name", 0},
     {"spec-version", KEY_BASE + OPT_SPEC_VERSION, "N", 0,
      "only under this runtime; ends as failed under another", 0},
     {"creator", 'r', "TEXT", 0, "who asks; shown with the status", 0},

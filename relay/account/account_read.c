@@ -189,6 +189,8 @@ static void deliver(const struct op *op)
             .retries = o->retries,
             .origin = {.known = true, .enqueued_ms = now - o->age_ms},
         };
+        if (o->trace)
+            snprintf(rows[i].origin.trace, sizeof(rows[i].origin.trace), "%s", o->trace);
         if (o->presigned)
             signed_check(op, o, &rows[i], &presigned[i], &errs[i]);
         else if (!a->key)

@@ -78,22 +78,37 @@ static void observe(struct account *a, const struct tally_row *row, enum relay_s
     metric_observe(&a->stages[stage], took > 0 ? (double)took / MS_PER_S : 0);
 }
 
-/* A step that a transaction took. */
-static void log_step(const struct account *a, const char *event, int64_t id, uint64_t nonce,
-                     const uint8_t hash[32])
+/* The trace is a field only where there is one. `trace` is evaluated once more than that. */
+#define LOG_TRACED(level, event, trace, fmt, ...)                                                  \
+    do {                                                                                           \
+        if (*(trace))                                                                              \
+            log_line(level, event, fmt " trace=%s", __VA_ARGS__, trace);                           \
+        else                                                                                       \
+            log_line(level, event, fmt, __VA_ARGS__);                                              \
+    } while (0)
+
+static const char *trace_of(const struct tally_row *row)
 {
-    if (log_is_on(log_steps_level()))
-        log_line(log_steps_level(), event, "account=%s id=%lld nonce=%llu hash=%s", a->alias,
-                 (long long)id, (unsigned long long)nonce, hex_log(hash, 32));
+    return row ? row->origin.trace : "";
 }
 
-static void log_state(const struct account *a, const struct tx_report *r)
+/* A step that a transaction took. */
+static void log_step(const struct account *a, const char *event, int64_t id,
+                     const struct tally_row *row, uint64_t nonce, const uint8_t hash[32])
 {
     if (log_is_on(log_steps_level()))
-        log_line(log_steps_level(), "transaction.state",
-                 "account=%s id=%lld nonce=%llu hash=%s state=%s block=%lld text=\"%s\"", a->alias,
-                 (long long)r->id, (unsigned long long)r->nonce, hex_log(r->hash, 32), r->state,
-                 r->has_block ? (long long)r->block_number : -1LL, r->error);
+        LOG_TRACED(log_steps_level(), event, trace_of(row), "account=%s id=%lld nonce=%llu hash=%s",
+                   a->alias, (long long)id, (unsigned long long)nonce, hex_log(hash, 32));
+}
+
+static void log_state(const struct account *a, const struct tally_row *row,
+                      const struct tx_report *r)
+{
+    if (log_is_on(log_steps_level()))
+        LOG_TRACED(log_steps_level(), "transaction.state", trace_of(row),
+                   "account=%s id=%lld nonce=%llu hash=%s state=%s block=%lld text=\"%s\"",
+                   a->alias, (long long)r->id, (unsigned long long)r->nonce, hex_log(r->hash, 32),
+                   r->state, r->has_block ? (long long)r->block_number : -1LL, r->error);
 }
 
 const char *relay_outcome_name(enum relay_outcome outcome)
@@ -118,7 +133,8 @@ static void count_outcome(struct account_counts *c, const char *name)
 }
 
 /* What took no effect is worth a line by itself; what did is, with its hash, for who asks. */
-static void log_end(const struct account *a, const struct tx_end *end, bool has_nonce)
+static void log_end(const struct account *a, const struct tx_end *end, bool has_nonce,
+                    const char *trace)
 {
     bool ok = !strcmp(end->outcome, relay_outcome_name(RELAY_OUTCOME_OK));
     bool cancelled = !strcmp(end->outcome, relay_outcome_name(RELAY_OUTCOME_CANCELLED));
@@ -127,11 +143,11 @@ static void log_end(const struct account *a, const struct tx_end *end, bool has_
     if (!log_is_on(level))
         return;
     bool has_hash = memcmp(end->hash, none, sizeof(none)) != 0;
-    log_line(level, "transaction.ended",
-             "account=%s id=%lld nonce=%lld hash=%s outcome=%s block=%lld text=\"%s\"", a->alias,
-             (long long)end->id, has_nonce ? (long long)end->nonce : -1LL,
-             has_hash ? hex_log(end->hash, sizeof(end->hash)) : "", end->outcome,
-             end->has_block ? (long long)end->block_number : -1LL, end->error);
+    LOG_TRACED(level, "transaction.ended", trace,
+               "account=%s id=%lld nonce=%lld hash=%s outcome=%s block=%lld text=\"%s\"", a->alias,
+               (long long)end->id, has_nonce ? (long long)end->nonce : -1LL,
+               has_hash ? hex_log(end->hash, sizeof(end->hash)) : "", end->outcome,
+               end->has_block ? (long long)end->block_number : -1LL, end->error);
 }
 
 void tally_loaded(struct account *a, const struct tx_pending *rows, size_t count)
@@ -143,6 +159,8 @@ void tally_loaded(struct account *a, const struct tx_pending *rows, size_t count
         row->id = rows[i].id;
         row->origin = (struct tx_origin){.known = rows[i].id && rows[i].age_ms >= 0,
                                          .enqueued_ms = now - rows[i].age_ms};
+        if (rows[i].trace)
+            snprintf(row->origin.trace, sizeof(row->origin.trace), "%s", rows[i].trace);
         /* Which of these it has passed under another leader is not known: only its end is
          * measured. */
         row->pooled = true;
@@ -151,13 +169,14 @@ void tally_loaded(struct account *a, const struct tx_pending *rows, size_t count
 }
 
 /* A filler has taken the nonce of a transaction, which ends with it. */
-static void ended_by_filler(struct account *a, const struct manager_sign_row *row)
+static void ended_by_filler(struct account *a, const struct manager_sign_row *row,
+                            const char *trace)
 {
     struct tx_end end = {.nonce = row->nonce, .id = row->id, .outcome = row->outcome};
     memcpy(end.hash, row->hash, sizeof(end.hash));
     snprintf(end.error, sizeof(end.error), "%s", row->reason ? row->reason : "");
     count_outcome(&a->counts, end.outcome);
-    log_end(a, &end, true);
+    log_end(a, &end, true, trace);
 }
 
 void tally_attempts(const struct op *op)
@@ -175,7 +194,7 @@ void tally_attempts(const struct op *op)
         } else if (filler) {
             c->fillers++;
             if (op->effect == MANAGER_FX_FILL && op->rows.sign[i].id)
-                ended_by_filler(a, &op->rows.sign[i]);
+                ended_by_filler(a, &op->rows.sign[i], trace_of(row));
         } else {
             c->resigned++;
         }
@@ -184,7 +203,7 @@ void tally_attempts(const struct op *op)
                  op->effect == MANAGER_FX_ADMIT ? "transaction.admitted"
                  : filler                       ? "transaction.filler"
                                                 : "transaction.resigned",
-                 op->rows.sign[i].id, t->nonce, t->hash);
+                 op->rows.sign[i].id, row, t->nonce, t->hash);
     }
 }
 
@@ -194,7 +213,7 @@ void tally_submit(struct account *a, uint64_t nonce, const uint8_t hash[32])
     a->counts.submitted++;
     a->counts.resubmitted += !memcmp(row->submitted, hash, sizeof(row->submitted));
     memcpy(row->submitted, hash, sizeof(row->submitted));
-    log_step(a, "transaction.submitted", row->id, nonce, hash);
+    log_step(a, "transaction.submitted", row->id, row, nonce, hash);
 }
 
 void tally_states(struct account *a, const struct tx_report *rows, size_t count)
@@ -213,7 +232,7 @@ void tally_states(struct account *a, const struct tx_report *rows, size_t count)
             row->pooled = true;
         if (row && in_block)
             row->in_block = true;
-        log_state(a, &rows[i]);
+        log_state(a, row, &rows[i]);
     }
 }
 
@@ -230,10 +249,10 @@ void tally_ends(const struct op *op)
             a->counts.fees += (double)end->fee;
         if (requeued) {
             a->counts.requeued++;
-            log_step(a, "transaction.requeued", end->id, end->nonce, end->hash);
+            log_step(a, "transaction.requeued", end->id, row, end->nonce, end->hash);
         } else if (end->id) { /* not a filler */
             count_outcome(&a->counts, end->outcome);
-            log_end(a, end, finished);
+            log_end(a, end, finished, row ? row->origin.trace : end->trace);
         }
         if (finished && end->id && end->has_block)
             observe(a, row, RELAY_STAGE_FINALIZED);

@@ -191,6 +191,8 @@ static int enqueue_text(struct enqueue_json *x, const char *name, json_t *value,
         return get_text(name, value, &r->key, err);
     if (!strcmp(name, "creator"))
         return get_text(name, value, &r->creator, err);
+    if (!strcmp(name, "traceparent"))
+        return get_text(name, value, &r->traceparent, err);
     if (!strcmp(name, "tip"))
         return get_amount(name, value, x->tip, &r->tip, err);
     if (!strcmp(name, "max_tip"))
@@ -247,7 +249,7 @@ int enqueue_json_read(struct enqueue_json *x, json_t *request, struct err *err)
                 err, ERR_ARGUMENT,
                 "there is no field \"%.40s\"; there are account, call, key, creator, priority, "
                 "not_before, deadline, spec_version, tip, max_tip, deadline_block, retries, "
-                "delay, expires_in",
+                "delay, expires_in, traceparent",
                 name);
         if (rc)
             return rc;

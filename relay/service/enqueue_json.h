@@ -11,7 +11,7 @@
 
 /* {"account":"alice","call":"0x..", "key":"..", "creator":"..", "priority":0,
  *  "not_before":T, "deadline":T, "spec_version":N, "tip":A, "max_tip":A, "deadline_block":N,
- *  "retries":N, "delay":S, "expires_in":S}
+ *  "retries":N, "delay":S, "expires_in":S, "traceparent":".."}
  * S, in place of not_before and deadline: milliseconds from now, or text like 90s, 15m, 2h, 7d.
  * T: milliseconds since 1970, or text like 2026-01-31T12:00:00Z. A: planck, a whole number or its
  * digits as text. All but account and call may be left out; null is the same. "cmd" is the caller's

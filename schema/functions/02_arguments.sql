@@ -43,6 +43,18 @@ BEGIN
 END
 $$;
 
+-- Refuses what is no traceparent as W3C's Trace Context (level 1) has it: version, trace, parent, flags.
+CREATE OR REPLACE FUNCTION txrelay.check_trace(p_function text, p_traceparent text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF p_traceparent !~ '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' OR p_traceparent ~ '^ff|-0{32}-|-0{16}-' THEN
+        PERFORM bad_argument(p_function, 'traceparent', format('is %s; it must be like '
+            '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', quote_literal(left(p_traceparent, 80))),
+            'Pass the header traceparent of the request as it is (55 characters), or leave it out.');
+    END IF;
+END
+$$;
+
 -- Checks the options of both enqueue functions. Their callers test the options first and call this
 -- only if one may be wrong: entering a function costs more than all of these comparisons.
 CREATE OR REPLACE FUNCTION txrelay.check_options(p_function text, p_priority bigint, p_creator text, p_not_before timestamptz,

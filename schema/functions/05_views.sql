@@ -71,14 +71,15 @@ CREATE OR REPLACE VIEW txrelay.transactions AS
            coalesce(CASE WHEN o.xmax <> 0 THEN 'row_held: ' || (SELECT h.who FROM txrelay.row_holder(o.xmax) h) END,
                CASE WHEN o.not_before > clock_timestamp() THEN 'not_before: it is not sent before ' || o.not_before
                    ELSE coalesce(txrelay.account_waits(o.account), txrelay.turn_waits(o.account, o.id)) END) AS waits, NULL::numeric AS fee,
-           (SELECT r.id FROM txrelay.retries r WHERE r.new_id = o.id) AS retry_of, NULL::bigint AS retried_as
+           (SELECT r.id FROM txrelay.retries r WHERE r.new_id = o.id) AS retry_of, NULL::bigint AS retried_as, o.traceparent
     FROM txrelay.outbox o JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT s.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'outbox', 'queued', s.nonce, '0x' || encode(s.hash, 'hex'),
            NULL, NULL, NULL, coalesce(CASE WHEN s.xmax <> 0 THEN (SELECT h.who FROM txrelay.row_holder(s.xmax) h) END, s.waits),
            0, s.creator, s.key, s.created_at, coalesce(s.waits_since, s.created_at), NULL,
            coalesce('presigned: ' || s.waits, txrelay.account_waits(s.account),
-               'turn: it was signed elsewhere, and the leader compares its nonce with the account''s next'), NULL, NULL, NULL
+               'turn: it was signed elsewhere, and the leader compares its nonce with the account''s next'), NULL, NULL, NULL,
+           s.traceparent
     FROM txrelay.outbox_presigned s JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT p.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'pending', p.state::text, p.nonce,
@@ -96,7 +97,7 @@ CREATE OR REPLACE VIEW txrelay.transactions AS
                    WHEN 'finalized' THEN 'final: a final block holds it, and its end is being stored'
                    ELSE format('search: a node said %s; the leader asks where it is, and submits it again if it is nowhere', p.state)
                END), NULL,
-           (SELECT r.id FROM txrelay.retries r WHERE r.new_id = p.id), NULL
+           (SELECT r.id FROM txrelay.retries r WHERE r.new_id = p.id), NULL, p.traceparent
     FROM txrelay.pending_transactions p JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT f.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'finished', f.state::text, f.nonce,
@@ -104,7 +105,7 @@ CREATE OR REPLACE VIEW txrelay.transactions AS
            f.attempts, f.creator, f.key, f.created_at, f.finished_at,
            (SELECT t.tip FROM txrelay.attempts t WHERE t.account = f.account AND t.nonce = f.nonce AND t.hash = f.hash
             ORDER BY t.number DESC LIMIT 1), NULL, f.fee, (SELECT r.id FROM txrelay.retries r WHERE r.new_id = f.id),
-           (SELECT r.new_id FROM txrelay.retries r WHERE r.id = f.id)
+           (SELECT r.new_id FROM txrelay.retries r WHERE r.id = f.id), f.traceparent
     FROM txrelay.finished_transactions f JOIN txrelay.accounts a USING (account);
 
 CREATE OR REPLACE VIEW txrelay.leaders AS

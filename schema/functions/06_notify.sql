@@ -83,7 +83,7 @@ $$;
 -- output function of each argument for every row: a third of the time of a status update. Postgres
 -- inlines it into its callers.
 CREATE OR REPLACE FUNCTION txrelay.change_text(p_account_id bytea, p_nonce bigint, p_hash bytea, p_state txrelay.tx_state,
-    p_creator text, p_at timestamptz, p_id bigint, p_block_hash bytea) RETURNS text
+    p_creator text, p_at timestamptz, p_id bigint, p_block_hash bytea, p_traceparent text) RETURNS text
 LANGUAGE sql STABLE AS $$
     SELECT pg_catalog.concat('{"account_id":"0x', pg_catalog.encode(p_account_id, 'hex'), '","nonce":', p_nonce,
         ',"hash":"0x', pg_catalog.encode(p_hash, 'hex'), '","state":"', p_state, '","creator_id":',
@@ -91,16 +91,18 @@ LANGUAGE sql STABLE AS $$
         pg_catalog.to_char(pg_catalog.timezone('UTC', p_at), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), '","id":',
         COALESCE(p_id::text, 'null'),
         CASE WHEN p_block_hash IS NOT NULL THEN pg_catalog.concat(',"block_hash":"0x', pg_catalog.encode(p_block_hash, 'hex'),
-            '"') END, '}')
+            '"') END,
+        CASE WHEN p_traceparent IS NOT NULL THEN pg_catalog.concat(',"traceparent":"', p_traceparent, '"') END, '}')
 $$;
 
 -- The payload of a removal. p_outcome NULL: the transaction goes back to the outbox.
-CREATE OR REPLACE FUNCTION txrelay.removal_text(p_account_id bytea, p_nonce bigint, p_id bigint, p_outcome txrelay.tx_outcome)
-RETURNS text
+CREATE OR REPLACE FUNCTION txrelay.removal_text(p_account_id bytea, p_nonce bigint, p_id bigint, p_outcome txrelay.tx_outcome,
+    p_traceparent text) RETURNS text
 LANGUAGE sql STABLE AS $$
     SELECT pg_catalog.concat('{"account_id":"0x', pg_catalog.encode(p_account_id, 'hex'), '","nonce":', p_nonce, ',"id":',
         COALESCE(p_id::text, 'null'),
-        CASE WHEN p_outcome IS NOT NULL THEN pg_catalog.concat(',"outcome":"', p_outcome, '"') END, '}')
+        CASE WHEN p_outcome IS NOT NULL THEN pg_catalog.concat(',"outcome":"', p_outcome, '"') END,
+        CASE WHEN p_traceparent IS NOT NULL THEN pg_catalog.concat(',"traceparent":"', p_traceparent, '"') END, '}')
 $$;
 
 CREATE OR REPLACE FUNCTION txrelay.pending_new() RETURNS trigger
@@ -108,7 +110,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 BEGIN
     IF queue_has_room() THEN
         PERFORM pg_notify('pending_tx_new', change_text(n.account_id, n.nonce, n.hash, n.state, n.creator, n.updated_at,
-            n.id, NULL))
+            n.id, NULL, n.traceparent))
         FROM new_rows n;
     END IF;
     RETURN NULL;
@@ -122,7 +124,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 BEGIN
     IF queue_has_room() THEN
         PERFORM pg_notify('pending_tx_update', change_text(n.account_id, n.nonce, n.hash, n.state, n.creator, n.updated_at,
-            n.id, n.block_hash))
+            n.id, n.block_hash, n.traceparent))
         FROM new_rows n JOIN old_rows o USING (account, nonce)
         WHERE n.state <> o.state OR n.hash <> o.hash OR n.block_hash IS DISTINCT FROM o.block_hash
            OR n.id IS DISTINCT FROM o.id;

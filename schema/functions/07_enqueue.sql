@@ -38,7 +38,7 @@ $$;
 -- its alias, a key that exists already, and accounts that are careful: strict order, users, bounds.
 CREATE OR REPLACE FUNCTION txrelay.enqueue_searching(account text, call bytea, key text, priority bigint, not_before timestamptz,
     deadline timestamptz, creator text, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint,
-    retries bigint) RETURNS bigint
+    retries bigint, traceparent text) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_variable
 DECLARE
@@ -58,9 +58,9 @@ BEGIN
         END IF;
     END IF;
     INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
-            deadline_block, retries, role)
+            deadline_block, retries, role, traceparent)
         VALUES (v_id, v_account, call, key, coalesce(creator, session_user), priority, not_before, deadline,
-            spec_version, tip, max_tip, deadline_block, retries, stored_role(creator));
+            spec_version, tip, max_tip, deadline_block, retries, stored_role(creator), traceparent);
     PERFORM note_full(v_account) FROM accounts a WHERE a.account = v_account
         AND v_id % greatest(1, least(1024, outbox_most(a.policy) / 16)) = 0;
     PERFORM ring(v_account);
@@ -74,7 +74,7 @@ CREATE OR REPLACE FUNCTION txrelay.enqueue(account text, call bytea, key text DE
     not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL, creator text DEFAULT NULL,
     spec_version bigint DEFAULT NULL, tip numeric DEFAULT NULL, max_tip numeric DEFAULT NULL,
     deadline_block bigint DEFAULT NULL, retries bigint DEFAULT 0, expires_in interval DEFAULT NULL,
-    delay interval DEFAULT NULL) RETURNS bigint
+    delay interval DEFAULT NULL, traceparent text DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -83,8 +83,8 @@ DECLARE
     v_new boolean; -- by the statement's snapshot, which is older than its id
 BEGIN
     -- Options, or a call of a wrong size, take the longer way.
-    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block, expires_in, delay) | priority
-        | retries = 0 AND size_fits(call) AND substr(call, 2, 1) <> 'x') IS NOT TRUE THEN
+    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block, expires_in, delay, traceparent)
+        | priority | retries = 0 AND size_fits(call) AND substr(call, 2, 1) <> 'x') IS NOT TRUE THEN
         IF num_nonnulls(expires_in, delay) > 0 THEN
             deadline := time_of_span('enqueue', 'expires_in', expires_in, 'deadline', deadline);
             not_before := time_of_span('enqueue', 'delay', delay, 'not_before', not_before);
@@ -94,6 +94,9 @@ BEGIN
            OR deadline <= greatest(clock_timestamp(), not_before) OR (time_fits(deadline) AND time_fits(not_before)) IS FALSE THEN
             PERFORM check_options('enqueue', priority, creator, not_before, deadline, spec_version, tip, max_tip,
                 deadline_block, retries);
+        END IF;
+        IF traceparent IS NOT NULL THEN
+            PERFORM check_trace('enqueue', traceparent);
         END IF;
         IF (priority > 0 OR tip > 0) AND NOT is_operator() THEN
             PERFORM check_bounds('enqueue', enqueue.account, priority, tip);
@@ -107,10 +110,10 @@ BEGIN
 
     IF key IS NULL THEN
         INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard, tip, max_tip, deadline_block,
-                retries, role)
+                retries, role, traceparent)
             SELECT a.account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
                 enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
-                enqueue.deadline_block, enqueue.retries, stored_role(enqueue.creator)
+                enqueue.deadline_block, enqueue.retries, stored_role(enqueue.creator), enqueue.traceparent
             FROM accounts a WHERE a.alias = enqueue.account AND NOT (a.watch_only OR a.careful)
                 AND NOT EXISTS (SELECT FROM outbox_full f WHERE f.account = a.account)
             RETURNING id, pg_try_advisory_xact_lock_shared(9001, account),
@@ -125,10 +128,10 @@ BEGIN
                 ON CONFLICT (account, role, key) DO NOTHING RETURNING account, id
         )
         INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
-                deadline_block, retries, role)
+                deadline_block, retries, role, traceparent)
             SELECT k.id, k.account, enqueue.call, enqueue.key, coalesce(enqueue.creator, session_user), enqueue.priority,
                 enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
-                enqueue.deadline_block, enqueue.retries, stored_role(enqueue.creator)
+                enqueue.deadline_block, enqueue.retries, stored_role(enqueue.creator), enqueue.traceparent
             FROM k RETURNING id, pg_try_advisory_xact_lock_shared(9001, account),
                 id > (SELECT h.highest_id FROM high_water h WHERE h.one)
             INTO v_id, v_awake, v_new;
@@ -149,7 +152,7 @@ BEGIN
         RETURN v_id;
     ELSIF v_awake IS NULL THEN
         RETURN enqueue_searching(account, call, key, priority, not_before, deadline, creator, spec_version, tip, max_tip,
-            deadline_block, retries);
+            deadline_block, retries, traceparent);
     END IF;
     PERFORM tell_outbox_of(v_id); -- ring(), in place
     RETURN v_id;
@@ -204,7 +207,7 @@ CREATE OR REPLACE FUNCTION txrelay.enqueue_many(account text, calls bytea[], key
     creator text DEFAULT NULL, not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL,
     spec_version bigint DEFAULT NULL, tip numeric DEFAULT NULL, max_tip numeric DEFAULT NULL,
     deadline_block bigint DEFAULT NULL, retries bigint DEFAULT 0, expires_in interval DEFAULT NULL,
-    delay interval DEFAULT NULL) RETURNS bigint[]
+    delay interval DEFAULT NULL, traceparent text DEFAULT NULL) RETURNS bigint[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -224,8 +227,9 @@ BEGIN
         PERFORM bad_argument('enqueue_many', 'keys', format('has %s elements and calls has %s', cardinality(keys),
             cardinality(calls)), 'Give one key per call (NULL elements are allowed), or leave keys out.');
     END IF;
-    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block, expires_in, delay) | priority
-        | retries = 0) IS NOT TRUE THEN
+    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block, expires_in, delay, traceparent)
+        | priority | retries = 0) IS NOT TRUE THEN
+        PERFORM check_trace('enqueue_many', traceparent);
         deadline := time_of_span('enqueue_many', 'expires_in', expires_in, 'deadline', deadline);
         not_before := time_of_span('enqueue_many', 'delay', delay, 'not_before', not_before);
         PERFORM check_options('enqueue_many', priority, creator, not_before, deadline, spec_version, tip, max_tip,
@@ -267,10 +271,11 @@ BEGIN
         END IF;
     END IF;
     INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
-            deadline_block, retries, role)
+            deadline_block, retries, role, traceparent)
         SELECT u.id, v_account, u.call, u.key, coalesce(enqueue_many.creator, session_user), enqueue_many.priority,
             enqueue_many.not_before, enqueue_many.deadline, enqueue_many.spec_version, enqueue_many.tip,
-            enqueue_many.max_tip, enqueue_many.deadline_block, enqueue_many.retries, stored_role(enqueue_many.creator)
+            enqueue_many.max_tip, enqueue_many.deadline_block, enqueue_many.retries, stored_role(enqueue_many.creator),
+            enqueue_many.traceparent
         FROM unnest(v_ids, v_result, calls, keys) u (id, result, call, key) WHERE u.id = u.result;
     IF FOUND THEN
         PERFORM note_full(v_account) FROM accounts a WHERE a.account = v_account AND (v_ids[1] / 1024 <> v_ids[cardinality(v_ids)]

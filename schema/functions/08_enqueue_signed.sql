@@ -56,7 +56,7 @@ $$;
 
 -- As enqueue, for a presigned extrinsic. The same bytes are one transaction, with or without a key.
 CREATE OR REPLACE FUNCTION txrelay.enqueue_signed(extrinsic bytea, key text DEFAULT NULL, creator text DEFAULT NULL,
-    account text DEFAULT NULL) RETURNS bigint
+    account text DEFAULT NULL, traceparent text DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
@@ -77,6 +77,7 @@ BEGIN
     ELSIF substr(extrinsic, 2, 1) = 'x' THEN
         PERFORM check_hex_text('enqueue_signed', 'extrinsic', extrinsic);
     END IF;
+    PERFORM check_trace('enqueue_signed', traceparent);
     IF getdatabaseencoding() = 'SQL_ASCII' THEN
         PERFORM check_text('enqueue_signed', 'creator', creator), check_text('enqueue_signed', 'key', key);
     END IF;
@@ -106,8 +107,9 @@ BEGIN
         v_id := id_of_key(v_account, key_role(), enqueue_signed.key, v_id, v_sha);
     END IF;
     IF v_id = v_new THEN
-        INSERT INTO outbox_presigned (id, account, extrinsic, key, creator, role) VALUES (v_id, v_account,
-            enqueue_signed.extrinsic, enqueue_signed.key, coalesce(enqueue_signed.creator, session_user), stored_role(enqueue_signed.creator));
+        INSERT INTO outbox_presigned (id, account, extrinsic, key, creator, role, traceparent) VALUES (v_id, v_account,
+            enqueue_signed.extrinsic, enqueue_signed.key, coalesce(enqueue_signed.creator, session_user), stored_role(enqueue_signed.creator),
+            enqueue_signed.traceparent);
         PERFORM note_full(v_account) FROM accounts a WHERE a.account = v_account
             AND v_id % greatest(1, least(1024, outbox_most(a.policy) / 16)) = 0;
         PERFORM ring(v_account);

@@ -27,7 +27,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox x WHERE x.id = b.id
                 AND (p_account IS NULL OR x.account = p_account AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id))) OFFSET 0) x
         WHERE o.ctid = x.at
-        RETURNING o.id, o.account, b.outcome, b.error, o.attempts, o.key, o.creator, o.role, o.call, o.created_at,
+        RETURNING o.id, o.account, b.outcome, b.error, o.attempts, o.key, o.creator, o.role, o.call, o.traceparent, o.created_at,
             finished_options(o.priority, o.not_before, o.deadline, o.guard, o.tip, o.max_tip, o.deadline_block, o.retries, false)
                 AS options
     ), signed AS (
@@ -35,20 +35,21 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox_presigned x WHERE x.id = b.id
                 AND (p_account IS NULL OR x.account = p_account AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id))) ORDER BY x.id LIMIT 1) x
         WHERE o.ctid = x.at
-        RETURNING o.id, o.account, b.outcome, b.error, 0 AS attempts, o.key, o.creator, o.role, o.extrinsic AS call, o.created_at,
+        RETURNING o.id, o.account, b.outcome, b.error, 0 AS attempts, o.key, o.creator, o.role, o.extrinsic AS call, o.traceparent,
+            o.created_at,
             jsonb '{"signed": true}' AS options
     ), gone AS (
         SELECT * FROM unsigned UNION ALL SELECT * FROM signed
     ), ended AS (
         INSERT INTO finished_transactions (id, account, outcome, error, attempts, epoch, key, creator, role, options, call,
-            created_at, finished_at)
+            traceparent, created_at, finished_at)
         SELECT g.id, g.account, g.outcome, g.error, g.attempts, p_epoch, g.key, g.creator, g.role, g.options, g.call,
-            g.created_at, (SELECT steady_clock())
+            g.traceparent, g.created_at, (SELECT steady_clock())
         FROM gone g RETURNING 1
     ), told AS (
-        SELECT CASE WHEN (SELECT queue_has_room()) THEN pg_notify('pending_tx_removed', json_build_object('account_id',
-            (SELECT '0x' || encode(a.account_id, 'hex') FROM accounts a WHERE a.account = g.account),
-            'nonce', NULL, 'id', g.id, 'outcome', g.outcome)::text) END
+        SELECT CASE WHEN (SELECT queue_has_room()) THEN pg_notify('pending_tx_removed', concat('{"account_id":"0x',
+            (SELECT encode(a.account_id, 'hex') FROM accounts a WHERE a.account = g.account),
+            '","nonce":null,"id":', g.id, ',"outcome":"', g.outcome, '"', ',"traceparent":"' || g.traceparent || '"', '}')) END
         FROM gone g
     )
     SELECT count(*) FROM told
@@ -290,7 +291,7 @@ BEGIN
             THEN (f.options ->> 'not_before')::timestamptz END,
         deadline => v_deadline, creator => f.creator, spec_version => (f.options ->> 'spec_version')::bigint,
         tip => (f.options ->> 'tip')::numeric, max_tip => (f.options ->> 'max_tip')::numeric, deadline_block => v_block,
-        retries => coalesce((f.options ->> 'retries')::bigint, 0));
+        retries => coalesce((f.options ->> 'retries')::bigint, 0), traceparent => f.traceparent);
     UPDATE outbox o SET role = f.role WHERE o.id = v_new AND o.role IS DISTINCT FROM f.role;
     UPDATE retries r SET new_id = v_new WHERE r.id = f.id;
     RETURN v_new;

@@ -31,7 +31,8 @@ RETURNS TABLE (nonce bigint, id bigint, state text, hash bytea, attempt int, ext
     transaction_version bigint, tip numeric, block bigint, earlier bytea[], earlier_own int, earlier_death bigint,
     unknown boolean,
     priority int, deadline timestamptz, creator text, created_at timestamptz, admitted_at timestamptz, guard bigint,
-    max_tip numeric, deadline_block bigint, retries int, filler int, stop_outcome text, stop_reason text, signed boolean)
+    max_tip numeric, deadline_block bigint, retries int, filler int, stop_outcome text, stop_reason text, signed boolean,
+    traceparent text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
@@ -41,7 +42,7 @@ BEGIN
            t.era_birth, t.era_death, t.spec_version, t.transaction_version, t.tip, t.block,
            coalesce((p.earlier).hashes, '{}'), coalesce((p.earlier).own, 0), coalesce((p.earlier).death, 0),
            p.unknown, p.priority, p.deadline, p.creator, p.created_at, p.admitted_at, p.guard,
-           p.max_tip, p.deadline_block, p.retries, t.filler, p.stop_outcome::text, p.stop_reason, p.signed
+           p.max_tip, p.deadline_block, p.retries, t.filler, p.stop_outcome::text, p.stop_reason, p.signed, p.traceparent
     FROM (SELECT x.*, CASE WHEN x.attempt > 1 THEN -- few rows: the others do not pay for them
             (SELECT ROW(array_agg(t.hash ORDER BY t.filler IS NOT NULL, t.number), count(*) FILTER (WHERE t.filler IS NULL),
                  CASE WHEN bool_or(t.era_death IS NULL) THEN -1 ELSE max(t.era_death) END)::earlier_attempts FROM attempts t
@@ -61,7 +62,7 @@ $$;
 -- there are any, the last row names the first of them: it has no call, and creator says who holds it.
 CREATE OR REPLACE FUNCTION txrelay.leader_outbox(p_account int, p_epoch bigint, p_limit int)
 RETURNS TABLE (id bigint, call bytea, priority int, deadline timestamptz, creator text, created_at timestamptz,
-    attempts int, guard bigint, tip numeric, max_tip numeric, deadline_block bigint, retries int)
+    attempts int, guard bigint, tip numeric, max_tip numeric, deadline_block bigint, retries int, traceparent text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
@@ -85,11 +86,11 @@ BEGIN
         FROM has_rows r
     )
     SELECT r.id, r.call, r.priority, CASE WHEN time_fits(r.deadline) THEN r.deadline END, r.creator, r.created_at, r.attempts, r.guard, r.tip, r.max_tip,
-        r.deadline_block, r.retries FROM row_of r
+        r.deadline_block, r.retries, r.traceparent FROM row_of r
         WHERE r.before < 16777216 ORDER BY r.priority DESC, r.id LIMIT p_limit;
     IF current_setting('txrelay.held', true) = '1' THEN
         RETURN QUERY SELECT o.id, NULL::bytea, 0, NULL::timestamptz, h.who, o.created_at, 0, NULL::bigint, NULL::numeric,
-            NULL::numeric, NULL::bigint, 0
+            NULL::numeric, NULL::bigint, 0, NULL::text
         FROM (SELECT x.id, x.created_at, x.xmax AS held FROM outbox x WHERE x.account = p_account
               ORDER BY x.account, x.not_before IS NOT NULL, x.priority DESC, x.id LIMIT p_limit + 1000) o
             CROSS JOIN LATERAL row_holder(o.held) h WHERE o.held <> 0 LIMIT 1;
@@ -102,7 +103,7 @@ $$;
 -- from the next one; those whose era is over; those that waited for a block (waited). None while
 -- the account is paused, and none that an application holds (05_locks.sql).
 CREATE OR REPLACE FUNCTION txrelay.leader_presigned(p_account int, p_epoch bigint, p_limit int, p_next bigint, p_block bigint)
-RETURNS TABLE (id bigint, extrinsic bytea, creator text, created_at timestamptz, waited boolean)
+RETURNS TABLE (id bigint, extrinsic bytea, creator text, created_at timestamptz, waited boolean, traceparent text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
@@ -129,7 +130,7 @@ BEGIN
         (SELECT s.id FROM outbox_presigned s WHERE s.account = p_account AND coalesce(s.wait_block, s.era_death) <= p_block
             ORDER BY s.account, s.nonce, s.id LIMIT p_limit)
     )
-    SELECT s.id, s.extrinsic, s.creator, s.created_at, s.wait_block IS NOT NULL FROM row_of r
+    SELECT s.id, s.extrinsic, s.creator, s.created_at, s.wait_block IS NOT NULL, s.traceparent FROM row_of r
         CROSS JOIN LATERAL (SELECT * FROM outbox_presigned x WHERE x.id = r.id
             AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id)) ORDER BY x.id LIMIT 1) s
         ORDER BY s.nonce NULLS LAST, s.id LIMIT p_limit;

@@ -72,9 +72,10 @@ BEGIN
             END AS number
     ), pending AS (
         INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch,
-            key, creator, role, priority, deadline, guard, tip, max_tip, deadline_block, retries, created_at)
+            key, creator, role, priority, deadline, guard, tip, max_tip, deadline_block, retries, created_at, traceparent)
         SELECT p_account, m.nonce, a.account_id, m.id, m.call, m.hash, m.number, m.attempts + 1, 'signed', p_epoch,
-            m.key, m.creator, m.role, m.priority, m.deadline, m.guard, m.tip, m.max_tip, m.deadline_block, m.retries, m.created_at
+            m.key, m.creator, m.role, m.priority, m.deadline, m.guard, m.tip, m.max_tip, m.deadline_block, m.retries, m.created_at,
+            m.traceparent
         FROM moved m ORDER BY m.nonce
     ), tried AS (
         INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
@@ -104,9 +105,9 @@ DECLARE
     v_number int := (SELECT coalesce(max(t.number), 0) + 1 FROM attempts t WHERE t.account = a.account AND t.nonce = p_nonce);
 BEGIN
     INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch, key,
-        creator, role, signed, created_at)
+        creator, role, signed, created_at, traceparent)
         VALUES (a.account, p_nonce, a.account_id, s.id, substr(s.extrinsic, octet_length(s.extrinsic) - p_call_length + 1),
-        p_hash, v_number, 1, 'signed', p_epoch, s.key, s.creator, s.role, true, s.created_at);
+        p_hash, v_number, 1, 'signed', p_epoch, s.key, s.creator, s.role, true, s.created_at, s.traceparent);
     INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
         transaction_version, block, epoch)
         VALUES (a.account, p_nonce, v_number, s.id, p_hash, s.extrinsic, p_tip, nullif(p_birth, -1), nullif(p_death, -1),

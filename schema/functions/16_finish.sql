@@ -108,7 +108,7 @@ BEGIN
         RETURNING p.account, p.nonce, p.account_id, p.id, p.hash, p.attempt, p.attempts, p.state, p.block_hash, p.error, p.key,
             p.creator, p.role, CASE WHEN b.outcome <> 'ok' AND p.id IS NOT NULL THEN p.call END AS call,
             CASE WHEN b.outcome <> 'ok' AND p.id IS NOT NULL THEN finished_options(p.priority, NULL, p.deadline, p.guard, p.tip,
-                p.max_tip, p.deadline_block, p.retries, p.signed) END AS options, p.created_at, p.admitted_at,
+                p.max_tip, p.deadline_block, p.retries, p.signed) END AS options, p.traceparent, p.created_at, p.admitted_at,
             p.in_block_at, b.block, CASE WHEN b.block IS NOT NULL THEN b.number END AS number, b.index,
             b.outcome::tx_outcome AS outcome, b.error AS ended_by, b.fee,
             CASE WHEN b.block IS NOT NULL THEN b.hash ELSE p.hash END AS last,
@@ -137,22 +137,23 @@ BEGIN
         ON CONFLICT (account, nonce, number, error) DO UPDATE SET count = r.count + 1, last_at = excluded.last_at
     ), ended AS (
         INSERT INTO finished_transactions (id, account, nonce, hash, block_hash, block_number, extrinsic_index, state,
-            outcome, error, fee, attempts, epoch, key, creator, role, options, call, created_at, admitted_at, in_block_at,
-            finished_at)
+            outcome, error, fee, attempts, epoch, key, creator, role, options, call, traceparent, created_at, admitted_at,
+            in_block_at, finished_at)
         SELECT g.id, g.account, g.nonce, g.last, g.block, g.number, g.index, g.becomes, g.outcome,
             coalesce((SELECT format('the attempt that was included belongs to transaction %s, which had ended before', t.id)
                       FROM attempts t WHERE g.id IS NULL AND g.block IS NOT NULL AND t.account = p_account
                       AND t.nonce = g.nonce AND t.hash = g.last AND t.id IS NOT NULL LIMIT 1)
                      || coalesce(': ' || g.ended_by, ''), g.ended_by),
             g.fee, g.attempts, p_epoch, g.key, g.creator, g.role, g.options, g.call,
-            g.created_at, g.admitted_at, coalesce(g.in_block_at, CASE WHEN g.block IS NOT NULL THEN v_now END),
+            g.traceparent, g.created_at, g.admitted_at, coalesce(g.in_block_at, CASE WHEN g.block IS NOT NULL THEN v_now END),
             (SELECT steady_clock()) -- one time for all rows, so one entry in the index; read after the table is locked,
         FROM gone g ORDER BY g.nonce   -- because follow_position looks for that lock
     ), told AS (
         SELECT g.nonce, CASE WHEN v_tell AND (g.becomes, g.last, g.block) IS DISTINCT FROM (g.state, g.hash, g.block_hash)
                 THEN pg_notify('pending_tx_update', change_text(g.account_id, g.nonce, g.last, g.becomes, g.creator, v_now,
-                    g.id, g.block))::text END,
-            CASE WHEN v_tell THEN pg_notify('pending_tx_removed', removal_text(g.account_id, g.nonce, g.id, g.outcome))::text
+                    g.id, g.block, g.traceparent))::text END,
+            CASE WHEN v_tell THEN pg_notify('pending_tx_removed', removal_text(g.account_id, g.nonce, g.id, g.outcome,
+                g.traceparent))::text
                 END
         FROM gone g
     )
@@ -248,13 +249,13 @@ BEGIN
         FROM gone g ORDER BY g.nonce
     ), back AS (
         INSERT INTO outbox (id, account, call, key, creator, role, priority, deadline, guard, tip, max_tip, deadline_block,
-            retries, attempts, created_at)
+            retries, attempts, created_at, traceparent)
         SELECT g.id, g.account, g.call, g.key, g.creator, g.role, g.priority, g.deadline, g.guard, g.tip, g.max_tip,
-            g.deadline_block, g.retries - (g.included IS NOT NULL)::int, g.attempts, g.created_at
+            g.deadline_block, g.retries - (g.included IS NOT NULL)::int, g.attempts, g.created_at, g.traceparent
         FROM gone g
     )
     SELECT count(*), count(CASE WHEN v_tell
-            THEN pg_notify('pending_tx_removed', removal_text(g.account_id, g.nonce, g.id, NULL))::text END)
+            THEN pg_notify('pending_tx_removed', removal_text(g.account_id, g.nonce, g.id, NULL, g.traceparent))::text END)
         INTO v_found, v_told FROM gone g;
     IF v_found <> v_count THEN
         PERFORM batch_changed('leader_requeue', 'pending_transactions', v_found, v_count);

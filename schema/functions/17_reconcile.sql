@@ -132,9 +132,10 @@ BEGIN
         SELECT coalesce(max(t.number), 0) + 1 INTO v_number FROM attempts t
             WHERE t.account = p_account AND t.nonce = b.nonce;
         INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch,
-            key, creator, role, priority, deadline, guard, tip, max_tip, deadline_block, retries, created_at)
+            key, creator, role, priority, deadline, guard, tip, max_tip, deadline_block, retries, created_at, traceparent)
             VALUES (p_account, b.nonce, a.account_id, o.id, o.call, b.hash, v_number, o.attempts + 1, 'signed', p_epoch,
-            o.key, o.creator, o.role, o.priority, o.deadline, o.guard, o.tip, o.max_tip, o.deadline_block, o.retries, o.created_at);
+            o.key, o.creator, o.role, o.priority, o.deadline, o.guard, o.tip, o.max_tip, o.deadline_block, o.retries, o.created_at,
+            o.traceparent);
         INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
             transaction_version, block, epoch)
             VALUES (p_account, b.nonce, v_number, o.id, b.hash, b.extrinsic, b.tip, nullif(b.birth, -1),

@@ -13,7 +13,8 @@ static struct mem_row *copy_row(const struct mem_row *from)
     row->node = (struct list){0};
     row->at = NULL;
     row->held = NULL; /* a standby has no sessions */
-    const char *texts[] = {row->key, row->creator, row->waits, row->error, row->stop_reason};
+    const char *texts[] = {row->key,   row->creator, row->trace,
+                           row->waits, row->error,   row->stop_reason};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         mem__share(texts[i]);
     mem__share_bytes(row->call);

@@ -103,6 +103,11 @@ static int check_options(const struct mem_db *db, const struct store_enqueue *r,
     if (r->deadline_block < 0)
         return mem__fail(err, "TR011", "deadline_block is %lld; it must be above 0",
                          (long long)r->deadline_block);
+    if (r->traceparent && !tx_trace_is_valid(r->traceparent))
+        return mem__fail(err, "TR011",
+                         "traceparent is '%.80s'; it must be like "
+                         "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+                         r->traceparent);
     if (r->retries > RETRIES_MAX)
         return mem__fail(err, "TR011", "retries is %u; it must be 0 to %d", r->retries,
                          RETRIES_MAX);
@@ -151,6 +156,7 @@ static struct mem_row *row_of(struct mem_db *db, const struct mem_account *a,
     struct mem_row *row = mem__row_new(a->number, id);
     row->call = mem__bytes(r->call);
     row->key = mem__text(r->key);
+    row->trace = mem__text(r->traceparent);
     row->creator = mem__text(r->creator ? r->creator : "");
     row->priority = r->priority;
     row->not_before_us = not_before_us(db, r);

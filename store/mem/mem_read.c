@@ -47,7 +47,8 @@ static struct store_outbox_row outbox_row(const struct mem_db *db, struct mem_an
         .max_tip = row->has_max_tip ? mem__put_amount(answer, row->max_tip) : NULL,
         .deadline_block = row->deadline_block,
         .retries = row->retries,
-        .age_ms = age_ms(db, row)};
+        .age_ms = age_ms(db, row),
+        .trace = mem__put_text(answer, row->trace)};
 }
 
 /* At most `limit` rows, in the order of admission; limited in bytes, but always one. */
@@ -245,7 +246,8 @@ static void copy_row(const struct mem_db *db, const struct mem_row *row, struct 
                                .stop_reason = mem__put_text(answer, row->stop_reason),
                                .submitted_block = now->block < 0 ? 0 : (uint64_t)now->block,
                                .presigned = row->presigned,
-                               .age_ms = age_ms(db, row)};
+                               .age_ms = age_ms(db, row),
+                               .trace = mem__put_text(answer, row->trace)};
     memcpy(out->hash, row->hash, 32);
     if (row->in.known)
         memcpy(out->block_hash, row->in.hash, 32);

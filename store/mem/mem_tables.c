@@ -21,7 +21,8 @@ struct mem_row *mem__row_new(int32_t account, int64_t id)
 
 void mem__row_free(struct mem_row *row)
 {
-    const char *texts[] = {row->key, row->creator, row->waits, row->error, row->stop_reason};
+    const char *texts[] = {row->key,   row->creator, row->trace,
+                           row->waits, row->error,   row->stop_reason};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         mem__drop(texts[i]);
     mem__drop_bytes(row->call);

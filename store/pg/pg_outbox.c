@@ -38,6 +38,7 @@ void store_pg__enqueue(struct store *base, struct store_enqueue *r)
     pg_put_int8(&a, r->retries);
     put_opt(&a, r->delay_ms);
     put_opt(&a, r->expires_in_ms);
+    pg_put_text(&a, r->traceparent);
     store_pg__send(s, &s->work, SQL_ENQUEUE_CALL, &a, &r->req, decode_enqueue);
 }
 
@@ -116,6 +117,7 @@ static void decode_outbox(struct store_req *req, const struct conn_result *r)
         int64_t reserved = pg_get_int(&row, 11, -1);
         o->waited = pg_get_bool(&row, 12);
         o->age_ms = pg_get_int(&row, 13, -1);
+        o->trace = pg_get_text(&row, 14, NULL);
         box->reserved = reserved >= 0 ? reserved : box->reserved;
     }
     box->rows = out;

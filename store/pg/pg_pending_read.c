@@ -76,6 +76,7 @@ enum snapshot_column {
     SNAP_EARLIER_DEATH,
     SNAP_PRESIGNED,
     SNAP_AGE_MS,
+    SNAP_TRACE,
 };
 
 static void decode_pending(struct pg_row *row, struct tx_pending *out)
@@ -108,6 +109,7 @@ static void decode_pending(struct pg_row *row, struct tx_pending *out)
     out->earlier_death = pg_get_int(row, SNAP_EARLIER_DEATH, 0);
     out->presigned = pg_get_bool(row, SNAP_PRESIGNED);
     out->age_ms = pg_get_int(row, SNAP_AGE_MS, -1);
+    out->trace = pg_get_text(row, SNAP_TRACE, NULL);
     struct store_bytes earlier = store_pg__bytes(row, SNAP_EARLIER);
     row->bad |= earlier.len % 32 != 0;
     out->earlier_count = earlier.len / 32;

@@ -10,5 +10,6 @@ SELECT a.paused, a.suspension, a.reborn, a.transaction_version, a.tip_start::tex
        CASE WHEN cardinality(p.earlier) > 0 THEN
            (SELECT string_agg(e.hash, '' ORDER BY e.n) FROM unnest(p.earlier) WITH ORDINALITY e (hash, n)) END,
        p.guard, p.max_tip::text, p.deadline_block, p.retries, p.filler, p.stop_outcome, p.stop_reason, p.earlier_own,
-       p.earlier_death, p.signed, (extract(epoch FROM clock_timestamp() - p.created_at) * 1000)::bigint
+       p.earlier_death, p.signed, (extract(epoch FROM clock_timestamp() - p.created_at) * 1000)::bigint,
+       p.traceparent
 FROM txrelay.leader_account($1, $2) a LEFT JOIN LATERAL txrelay.leader_snapshot($1, $2, $3, $4) p ON true

@@ -11,19 +11,19 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from bench import (suite_cost, suite_enqueue, suite_flat, suite_follow, suite_latency, suite_relay, suite_scale,
-                   suite_soak, suite_start, suite_takeover, suite_wake)  # noqa: E402
+                   suite_soak, suite_start, suite_takeover, suite_wake, suite_watch)  # noqa: E402
 from bench.stand import DurablePostgres, fsync_ms  # noqa: E402
 from harness import proc  # noqa: E402
 
 SUITES = {'cost': suite_cost, 'enqueue': suite_enqueue, 'relay': suite_relay, 'latency': suite_latency,
           'takeover': suite_takeover, 'start': suite_start,
           'scale': suite_scale, 'flat': suite_flat, 'follow': suite_follow, 'soak': suite_soak,
-          'wake': suite_wake}
+          'wake': suite_wake, 'watch': suite_watch}
 
 QUICK = {'rounds': 1, 'seconds': 1, 'relay_rounds': 1, 'count': 4000, 'accounts': '1,16', 'calls': '100', 'schemes': 'sr25519',
          'api_seconds': 3.0, 'latency_count': 50, 'wake_count': 100, 'writers': '1,4,16', 'latency_seconds': 5, 'kills': 5, 'stops': 1,
          'scale': '1x1,100x1,100x3', 'scale_count': 2000, 'idle_seconds': 5, 'followers': '0,1,10', 'follow_seconds': 4,
-         'follow_count': 1000, 'minutes': 0.5, 'soak_every': 3,
+         'follow_count': 1000, 'minutes': 0.5, 'soak_every': 3, 'watch_pairs': 2, 'watch_seconds': 3,
          'flat_rounds': 1, 'backlog': '4000,100000', 'rows': '10000'}
 
 
@@ -83,6 +83,9 @@ def parse():
     p.add_argument('--follow-count', type=int, default=5000, help='follow: of the burst')
     p.add_argument('--minutes', type=float, default=30, help='soak: how long')
     p.add_argument('--soak-every', type=float, default=10, help='soak: seconds between looks')
+    p.add_argument('--watch-rate', type=int, default=1000, help='watch: transactions a second')
+    p.add_argument('--watch-pairs', type=int, default=12, help='watch: pairs of windows')
+    p.add_argument('--watch-seconds', type=float, default=5, help='watch: of a window')
     p.add_argument('--flat-rounds', type=int, default=5)
     p.add_argument('--backlog', default='20000,1000000', help='flat: rows in the outbox')
     p.add_argument('--quick', action='store_true', help='small sizes, for a first look and not to be quoted')

@@ -2,7 +2,14 @@
 import re
 import unittest
 
+from harness import proc
+from harness.chain import remark
+from harness.relay import cli
 from harness.world import World
+
+
+def trace(n):
+    return f'00-{n:032x}-{n:016x}-01'
 
 
 def steps(relay, tx):
@@ -32,6 +39,7 @@ class Steps(unittest.TestCase):
             for event, fields in found:
                 self.assertEqual((fields['account'], fields['nonce'], fields['hash'], fields['level']),
                                  ('alice', str(nonce), digest, 'info'), event)
+                self.assertNotIn('trace', fields)
             self.assertEqual(found[-1][1]['outcome'], 'ok')
             self.assertEqual(relay.unparsed(), [])
 
@@ -45,6 +53,37 @@ class Steps(unittest.TestCase):
             self.assertEqual(steps(relay, good), [])
             (event, fields), = steps(relay, bad)
             self.assertEqual((event, fields['level'], fields['outcome']), ('transaction.ended', 'warn', 'failed'))
+
+    def test_a_trace_from_the_enqueue_to_the_end(self):
+        """By SQL, by the command, and by a relay's control endpoint; told in each line, also by the next leader."""
+        db = lambda world: ('--database', world.pg.dsn)  # noqa: E731
+        with World('--block-ms', '0') as world:
+            relay = world.relay('one', extra='log_transactions: info\n')
+            world.wait_leader(relay)
+            sql = world.pg.value("SELECT txrelay.enqueue('alice', %s, traceparent => %s)", (remark('by SQL'), trace(1)))
+            command = int(cli('enqueue', 'alice', '0x' + remark('by command').hex(), '--traceparent', trace(2), *db(world)).stdout)
+            control = relay.control({'cmd': 'send', 'account': 'alice', 'call': '0x' + remark('by JSON').hex(),
+                                     'traceparent': trace(3)})['id']
+            bad = world.pg.value("SELECT txrelay.enqueue('alice', '\\x3000', traceparent => %s)", (trace(4),))
+            world.committed.update({remark('by SQL'): sql, remark('by command'): command, remark('by JSON'): control,
+                                    b'\x30\x00': bad})
+            for tx in (sql, command, control):
+                relay.wait_log(rf'event=transaction.admitted account=alice id={tx} ')
+            relay.wait_log(rf'event=transaction.ended account=alice id={bad} ')
+            relay.kill()
+            second = world.relay('two', extra='log_transactions: info\n')
+            world.wait_leader(second)
+            proc.wait_for('all to end', lambda: world.chain.rpc('dev_newBlock', {'count': 1}) and not world.unfinished())
+            world.check()
+            for n, tx in ((1, sql), (2, command), (3, control)):
+                for log in (relay, second):
+                    found = steps(log, tx)
+                    self.assertEqual({fields.get('trace') for _, fields in found}, {trace(n)}, (log.name, found))
+                self.assertEqual(steps(second, tx)[-1][0], 'transaction.ended')
+                self.assertIn(trace(n), cli('status', str(tx), *db(world)).stdout)
+            (event, fields), = steps(relay, bad)
+            self.assertEqual((event, fields['trace']), ('transaction.ended', trace(4)))
+            self.assertEqual(relay.unparsed() + second.unparsed(), [])
 
 
 if __name__ == '__main__':

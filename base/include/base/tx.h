@@ -40,10 +40,16 @@ struct dispatch_result {
     u128 fee; /* TransactionPayment.TransactionFeePaid.actual_fee */
 };
 
-/* When a transaction was enqueued. For metrics and the log alone: nothing decides by it. */
+/* A W3C traceparent, version 00 to fe: "00-" trace "-" parent "-" flags, and nothing behind. */
+enum { TX_TRACE_SIZE = 56 }; /* with its end */
+bool tx_trace_is_valid(const char *text);
+
+/* When a transaction was enqueued, and under which trace. For metrics and the log alone: nothing
+ * decides by it. */
 struct tx_origin {
     bool known;
-    int64_t enqueued_ms; /* on the loop's clock; may be before its start */
+    int64_t enqueued_ms;       /* on the loop's clock; may be before its start */
+    char trace[TX_TRACE_SIZE]; /* "": none */
 };
 
 /* One signed extrinsic of an account at a nonce: it was signed, is committed, and goes to nodes. */
@@ -92,6 +98,7 @@ struct tx_pending {
     int64_t earlier_death; /* where the last of their eras ends; -1: one is immortal; 0: none */
     bool presigned;        /* its own bytes are presigned: they are never signed again */
     int64_t age_ms;        /* since it was enqueued; -1: not known */
+    const char *trace;     /* NULL: none */
 };
 
 /* What a node said of an attempt, as it goes on record. */
@@ -122,6 +129,7 @@ struct tx_end {
     int64_t used_block;
     uint32_t index; /* in the block */
     u128 fee;
+    char trace[TX_TRACE_SIZE]; /* of one that ended without a nonce; "": none */
 };
 
 /* How far a node's answer about an account's nonce is believed: as it is, after one more answer, or

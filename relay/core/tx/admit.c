@@ -95,6 +95,7 @@ static void reject(struct manager *m, const struct manager_event *ev, size_t bad
         struct tx_end *row = &fx->ends.rows[fx->ends.count++];
         row->id = ev->outbox.rows[i].id;
         row->outcome = outcome;
+        memcpy(row->trace, ev->outbox.rows[i].origin.trace, sizeof(row->trace));
         plain_text(row->error, sizeof(row->error), why);
     }
 }

@@ -238,6 +238,7 @@ static void put_note(const struct judged *j, struct tx_note *row)
 static void put_end(const struct judged *j, struct tx_end *row)
 {
     *row = (struct tx_end){.id = j->o->id, .outcome = j->outcome};
+    memcpy(row->trace, j->o->origin.trace, sizeof(row->trace));
     plain_text(row->error, sizeof(row->error), j->text);
 }
 

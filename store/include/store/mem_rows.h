@@ -105,9 +105,9 @@ enum mem_table { MEM_OUTBOX, MEM_OUTBOX_SIGNED, MEM_PENDING };
 struct mem_row {
     enum mem_table table;
     int32_t account;
-    int64_t id;              /* 0: filler */
-    struct store_bytes call; /* outbox_presigned: the extrinsic */
-    const char *key, *creator;
+    int64_t id;                        /* 0: filler */
+    struct store_bytes call;           /* outbox_presigned: the extrinsic */
+    const char *key, *creator, *trace; /* trace NULL: none */
     int32_t priority;
     int64_t not_before_us, deadline_us, created_us;
     uint32_t guard, retries; /* guard 0: NULL */

@@ -21,7 +21,8 @@ struct store_enqueue {
     const char *tip, *max_tip;       /* decimal; NULL: the account's policy */
     int64_t deadline_block;          /* 0: none */
     uint32_t retries;
-    int64_t id; /* out */
+    const char *traceparent; /* NULL: none */
+    int64_t id;              /* out */
 };
 void store_enqueue_start(struct store *s, struct store_enqueue *r, store_cb cb);
 
@@ -69,7 +70,8 @@ struct store_outbox_row {
     const char *tip, *max_tip; /* decimal; NULL: the account's policy */
     int64_t deadline_block;    /* -1: none */
     uint32_t retries;
-    int64_t age_ms; /* since it was enqueued */
+    int64_t age_ms;    /* since it was enqueued */
+    const char *trace; /* NULL: none */
 };
 struct store_outbox {
     struct store_req req;

@@ -22,6 +22,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/sm.h"
+#include "base/tx.h"
 
 static void buf_grows_and_keeps(void **state)
 {
@@ -316,20 +317,41 @@ static void urls_without_secrets(void **state)
     }
 }
 
+/* As check_trace of schema/functions/02_arguments.sql (test/schema/test_traces.py). */
+static void trace_contexts(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+                                       "cc-00000000000000000000000000000001-0000000000000001-00"};
+    static const char *const bad[] = {"",
+                                      "00",
+                                      "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0",
+                                      "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-010",
+                                      "00-0AF7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+                                      "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0g",
+                                      "0x-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+                                      "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+                                      "00_0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+                                      "00-0af7651916cd43dd8448eb211c80319c_b7ad6b7169203331-01",
+                                      "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331_01",
+                                      "00-00000000000000000000000000000000-b7ad6b7169203331-01",
+                                      "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01"};
+    for (size_t i = 0; i < ARRAY_LEN(good); i++)
+        assert_true(tx_trace_is_valid(good[i]));
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        if (tx_trace_is_valid(bad[i]))
+            fail_msg("'%s' is taken", bad[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hosts),
-        cmocka_unit_test(urls_without_secrets),
-        cmocka_unit_test(buf_grows_and_keeps),
-        cmocka_unit_test(hex_both_ways),
-        cmocka_unit_test(errors_have_one_table),
-        cmocka_unit_test(list_keeps_order),
-        cmocka_unit_test(backoff_grows_to_its_cap),
-        cmocka_unit_test(rng_repeats_by_seed),
-        cmocka_unit_test(log_lines_stay_lines),
-        cmocka_unit_test(table_of_moves),
-        cmocka_unit_test(checks_abort),
+        cmocka_unit_test(trace_contexts),       cmocka_unit_test(hosts),
+        cmocka_unit_test(urls_without_secrets), cmocka_unit_test(buf_grows_and_keeps),
+        cmocka_unit_test(hex_both_ways),        cmocka_unit_test(errors_have_one_table),
+        cmocka_unit_test(list_keeps_order),     cmocka_unit_test(backoff_grows_to_its_cap),
+        cmocka_unit_test(rng_repeats_by_seed),  cmocka_unit_test(log_lines_stay_lines),
+        cmocka_unit_test(table_of_moves),       cmocka_unit_test(checks_abort),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static void test_every_field(void **state)
         "{\"cmd\":\"send\",\"account\":\"alice\",\"call\":\"0x0102\",\"key\":\"k\",\"creator\":"
         "\"c\",\"priority\":-7,\"not_before\":1,\"deadline\":\"2026-01-31T12:00:00.25Z\",\"spec_"
         "version\":9,\"tip\":12,\"max_tip\":\"340282366920938463463374607431768211455\",\"deadline_"
-        "block\":5000000000,\"retries\":3}",
+        "block\":5000000000,\"retries\":3,\"traceparent\":\"00-t\"}",
         &err);
     assert_int_equal(err.code, 0);
     assert_string_equal(x.req.account, "alice");
@@ -49,6 +49,7 @@ static void test_every_field(void **state)
     assert_string_equal(x.req.max_tip, "340282366920938463463374607431768211455");
     assert_int_equal(x.req.deadline_block, 5000000000);
     assert_int_equal(x.req.retries, 3);
+    assert_string_equal(x.req.traceparent, "00-t");
     enqueue_json_done(&x);
 }
 
@@ -70,6 +71,7 @@ static void test_left_out(void **state)
     assert_int_equal(x.req.deadline_block, 0);
     assert_int_equal(x.req.guard, 0);
     assert_int_equal(x.req.retries, 0);
+    assert_null(x.req.traceparent);
     enqueue_json_done(&x);
 }
 
@@ -111,6 +113,7 @@ static void test_refused_by_name_and_value(void **state)
         {"\"priority\":0.5", "priority", "0.5"},
         {"\"retries\":101", "retries", "101"},
         {"\"retries\":-1", "retries", "-1"},
+        {"\"traceparent\":1", "traceparent", "1"},
         {"\"tip\":-1", "tip", "-1"},
         {"\"tip\":\"1e3\"", "tip", "1e3"},
         {"\"tip\":1.5", "tip", "1.5"},

@@ -142,7 +142,11 @@ static void enqueue(struct diff *d)
             .tip = diff_chance(d, 25) ? diff_text(d, "%d", (int)diff_below(d, 50)) : NULL,
             .max_tip = diff_chance(d, 20) ? diff_text(d, "%d", (int)diff_below(d, 90)) : NULL,
             .deadline_block = diff_chance(d, 10) ? (int64_t)diff_below(d, 60) - 2 : 0,
-            .retries = diff_chance(d, 40) ? (uint32_t)diff_below(d, 4) : 0}};
+            .retries = diff_chance(d, 40) ? (uint32_t)diff_below(d, 4) : 0,
+            .traceparent = diff_chance(d, 20)
+                               ? diff_text(d, "00-%032d-%016d-%02d", (int)diff_below(d, 5),
+                                           (int)diff_below(d, 5), (int)diff_below(d, 2))
+                               : NULL}};
     if (diff_chance(d, 2))
         u.enqueue.account = diff_chance(d, 50) ? "nobody" : diff_account(d, account)->address;
     if (diff_chance(d, 2))

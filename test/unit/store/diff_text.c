@@ -88,6 +88,7 @@ static void put_pending(struct buf *b, const struct tx_pending *r)
     put_text(b, "max_tip", r->has_max_tip ? u128_text(r->max_tip, tip) : NULL);
     put_text(b, "stop", r->stop_outcome);
     put_text(b, "reason", r->stop_reason);
+    put_text(b, "trace", r->trace);
     buf_printf(
         b, " last=%lld retries=%u filler=%zu call=%zu at=%llu fixed=%d own=%zu death=%lld earlier=",
         (long long)r->deadline_block, r->retries, r->filler_len, r->call_len,
@@ -120,6 +121,7 @@ static void put_outbox(struct buf *b, const struct store_outbox *r, int64_t now_
         put_text(b, "creator", x->creator);
         put_text(b, "tip", x->tip);
         put_text(b, "max_tip", x->max_tip);
+        put_text(b, "trace", x->trace);
         put_time(b, "deadline", x->deadline_ms < 0 ? -1 : x->deadline_ms - now_ms);
         buf_puts(b, "]");
     }
