@@ -1,5 +1,7 @@
 /* Endpoints that are alive and of no use: too slow for their own blocks, or behind others.
  *
+ * A limit of requests that makes catching up take long is left for an endpoint without.
+ *
  * An endpoint that lets fewer questions be asked than its blocks need falls behind for ever: each
  * second there are more final blocks that were not read. It is measured: if the lag did not shrink
  * for a while, the endpoint is left for one that did not show the same lately. Where there is none
@@ -19,6 +21,8 @@ enum {
     AGAIN_MS = 60000,   /* nor one that failed or lagged, */
     AWAY_MS = 5000,     /* but where accounts wait, one that failed is: all may have been away */
     TELL_MS = 60000,
+    CALLS_A_BLOCK = 3,
+    CATCH_UP_MS = 5000, /* a limit that makes it longer is worth another handshake */
 };
 
 void slow_forget(struct node *n)
@@ -100,6 +104,24 @@ static void falls_behind(struct node *n, uint64_t lag, uint64_t now)
         s->told_at = now + TELL_MS;
 }
 
+/* After an outage a limit of requests would be most of what the outage lasts for an account. */
+static bool leave_for_a_faster_one(struct node *n, uint64_t lag, uint64_t now)
+{
+    struct err err;
+    uint64_t per_ks = node__rpc(n)->pace.per_ks;
+    if (!per_ks || lag * CALLS_A_BLOCK * 1000000 / per_ks <= CATCH_UP_MS ||
+        !another_may_be_faster(n, now, AWAY_MS))
+        return false;
+    err_set(&err, ERR_NET,
+            "%s: it takes %.1f calls a second: %llu final blocks are not read yet, and another "
+            "endpoint may be faster",
+            node__url(n), (double)per_ks / 1000, (unsigned long long)lag);
+    n->endpoints[n->endpoint_at].slow_at = now;
+    slow_forget(n);
+    node__fault(n, &err);
+    return true;
+}
+
 void slow_look(struct node *n)
 {
     struct slow *s = &n->slow;
@@ -109,6 +131,8 @@ void slow_look(struct node *n)
         slow_forget(n);
         return;
     }
+    if (leave_for_a_faster_one(n, lag, now))
+        return;
     if (s->since && now < s->since + LOOK_TICKS * node__tick_ms(n))
         return;
     if (s->since && lag >= s->lag)

@@ -829,6 +829,17 @@ static bool too_many(struct fake *f, struct ws_peer *p, const char *method, cons
     return true;
 }
 
+/* And one that answers no such call. */
+static bool deaf(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                 const json_t *params)
+{
+    (void)f;
+    (void)p;
+    (void)id;
+    (void)params;
+    return strcmp(method, "chain_getBlock") == 0;
+}
+
 static bool is_slow(void *arg)
 {
     enum { BLOCK_MS = 20 };
@@ -845,16 +856,27 @@ static bool is_slow(void *arg)
 static void one_that_falls_behind(void **state)
 {
     (void)state;
-    for (unsigned endpoints = 1; endpoints <= 2; endpoints++) {
+    static const struct {
+        unsigned endpoints;
+        bool (*hook)(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                     const json_t *params);
+        const char *text;
+    } cases[] = {
+        {1, too_many, "calls a second: "},
+        {2, too_many, "another endpoint may be faster"},
+        {2, deaf, "it answers slowly"},
+    };
+    for (size_t c = 0; c < ARRAY_LEN(cases); c++) {
         struct node_rig rig;
         uint64_t next_ms = 0;
+        unsigned endpoints = cases[c].endpoints;
         rig_start(&rig, endpoints, &polkadot);
         rig.config.confirm_ms = 5;
         for (unsigned i = 0; i < endpoints; i++) {
             add_empty(&rig.fake[i], FAKE_BLOCKS - 1);
             rig.fake[i].finalized = rig.fake[i].best = 20;
         }
-        rig.fake[0].hook = too_many;
+        rig.fake[0].hook = cases[c].hook;
         rig.fake[0].hook_arg = &next_ms;
         rig_connect(&rig);
         node_follow(rig.node, 1);
@@ -862,10 +884,11 @@ static void one_that_falls_behind(void **state)
         assert_true(run_until(rig.loop, is_slow, &rig, RIG_LIMIT_MS));
         if (endpoints == 1) {
             assert_int_equal(rig.down, 0);
-            assert_non_null(strstr(node_slow(rig.node), "calls a second"));
+            assert_non_null(strstr(node_slow(rig.node), cases[c].text));
             assert_non_null(strstr(node_slow(rig.node), "final blocks are not read yet"));
         } else {
             assert_int_equal(rig.down, 1);
+            assert_non_null(strstr(rig.why.text, cases[c].text));
             assert_non_null(strstr(rig.why.text, "final blocks are not read yet"));
             rig_wait_seen(&rig, 20); /* the other one is asked */
             assert_null(node_slow(rig.node));
