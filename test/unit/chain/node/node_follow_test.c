@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/hex.h"
 #include "support_node.h"
 #include "support_vectors.h"
