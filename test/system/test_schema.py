@@ -7,6 +7,7 @@ import unittest
 import psycopg2
 
 from harness import proc
+from harness.chain import remark
 from harness.relay import cli
 from harness.world import World
 
@@ -76,8 +77,14 @@ class Schema(unittest.TestCase):
                 "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND wait_event = 'PgSleep'", [backend]))
             migrate = proc.Process([proc.TXRELAY, 'migrate', '--config', relay.config], os.path.join(world.dir, 'migrate.log'))
             proc.wait_for('the second try', lambda: 'tries=2' in migrate.text())
-            for number in range(20):
-                world.enqueue(f'beside the report {number}')
+            application = world.pg.connect()
+            self.addCleanup(application.close)
+            with application.cursor() as cur:
+                cur.execute("SET lock_timeout = '60s'")
+                for number in range(20):
+                    call = remark(f'beside the report {number}')
+                    cur.execute("SELECT txrelay.enqueue('alice', %s)", [call])
+                    world.committed[call] = cur.fetchone()[0]
             world.settle()
             self.assertTrue(migrate.alive(), migrate.text())
             self.assertIn(f'backend {backend} (user postgres, application the report', migrate.text())
