@@ -2,6 +2,7 @@
 #ifndef LOOP_INTERNAL_H
 #define LOOP_INTERNAL_H
 
+#include <sys/socket.h>
 #include <uv.h>
 
 #include "loop/loop.h"
@@ -19,5 +20,32 @@ struct loop {
 /* Every handle object starts with this: the uv handle is heap memory that outlives its owner. */
 void loop__opened(struct loop *l);
 void loop__close(struct loop *l, uv_handle_t *h, void *memory);
+
+/* ---- address.c: addresses of sockets ---- */
+union loop_endpoint {
+    uv_handle_t handle;
+    uv_stream_t stream;
+    uv_pipe_t pipe;
+    uv_tcp_t tcp;
+};
+
+struct loop_address {
+    const char *text; /* borrowed, as path is */
+    bool is_unix;
+    const char *path;
+    struct sockaddr_storage tcp;
+    char host[64];
+    int port;
+};
+
+int loop__address_parse(const char *text, struct loop_address *ret, struct err *err);
+/* The handle for either kind, not connected; it is open from here on. */
+void loop__endpoint_init(struct loop *l, union loop_endpoint *uv, bool is_unix);
+/* Initialises the handle, binds and listens. The handle is to be closed in any case. *ret_path:
+ * what to unlink at the end, owned by the caller; unchanged for tcp. */
+int loop__listen(struct loop *l, union loop_endpoint *uv, const struct loop_address *a,
+                 uv_connection_cb cb, char **ret_path, struct err *err);
+/* The address with the real port, owned by the caller. */
+char *loop__bound_name(const union loop_endpoint *uv, const struct loop_address *a);
 
 #endif

@@ -5,27 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/check.h"
-#include "base/host.h"
 #include "internal.h"
 
 enum { BACKLOG_MAX = 16 << 20 }; /* unsent bytes of one peer */
 
-union endpoint {
-    uv_handle_t handle;
-    uv_stream_t stream;
-    uv_pipe_t pipe;
-    uv_tcp_t tcp;
-};
-
 struct loop_peer {
-    union endpoint uv;
+    union loop_endpoint uv;
     struct list node; /* on the server's list */
     struct loop *loop;
     struct loop_peer_events events;
@@ -38,7 +28,7 @@ struct loop_peer {
 };
 
 struct loop_server {
-    union endpoint uv;
+    union loop_endpoint uv;
     struct loop *loop;
     struct loop_peer_events events;
     struct list peers;
@@ -50,56 +40,6 @@ struct loop_server {
     char *address;
     bool is_unix;
 };
-
-struct address {
-    bool is_unix;
-    const char *path;
-    struct sockaddr_storage tcp;
-    char host[64];
-    int port;
-};
-
-static int parse_address(const char *text, struct address *ret, struct err *err)
-{
-    *ret = (struct address){0};
-    if (!strncmp(text, "unix:", 5) && text[5] &&
-        strlen(text + 5) < sizeof(((struct sockaddr_un *)0)->sun_path)) {
-        ret->is_unix = true;
-        ret->path = text + 5;
-        return 0;
-    }
-    const char *colon = strrchr(text, ':');
-    if (!strncmp(text, "tcp:", 4) && colon > text + 4) {
-        size_t n = (size_t)(colon - text - 4);
-        char *end = NULL;
-        long port = strtol(colon + 1, &end, 10);
-        if (n < sizeof(ret->host) && end != colon + 1 && !*end && port >= 0 && port < 65536) {
-            memcpy(ret->host, text + 4, n);
-            ret->port = (int)port;
-            if (uv_ip4_addr(ret->host, ret->port, (struct sockaddr_in *)&ret->tcp) == 0 ||
-                uv_ip6_addr(ret->host, ret->port, (struct sockaddr_in6 *)&ret->tcp) == 0)
-                return 0;
-        }
-    }
-    return err_set(err, ERR_ARGUMENT,
-                   "address '%s' is neither unix:/path nor tcp:NUMERIC-HOST:PORT", text);
-}
-
-bool loop_address_is_unix(const char *address)
-{
-    struct address a;
-    struct err err;
-    return parse_address(address, &a, &err) == 0 && a.is_unix;
-}
-
-bool loop_address_is_local(const char *address)
-{
-    struct address a;
-    struct err err;
-    if (parse_address(address, &a, &err))
-        return false;
-    return a.is_unix || host_is_loopback(a.host, strlen(a.host));
-}
 
 /* ---- peers ---- */
 
@@ -178,11 +118,7 @@ static struct loop_peer *peer_new(struct loop *l, const struct loop_peer_events 
     struct loop_peer *p = xcalloc(1, sizeof(*p));
     p->loop = l;
     p->events = *events;
-    if (is_unix)
-        uv_pipe_init(&l->uv, &p->uv.pipe, 0);
-    else
-        uv_tcp_init(&l->uv, &p->uv.tcp);
-    loop__opened(l);
+    loop__endpoint_init(l, &p->uv, is_unix);
     return p;
 }
 
@@ -204,8 +140,8 @@ static void peer_connected(uv_connect_t *req, int status)
 struct loop_peer *loop_peer_connect(struct loop *l, const char *address,
                                     const struct loop_peer_events *events, struct err *err)
 {
-    struct address a;
-    if (parse_address(address, &a, err))
+    struct loop_address a;
+    if (loop__address_parse(address, &a, err))
         return NULL;
     struct loop_peer *p = peer_new(l, events, a.is_unix);
     if (a.is_unix) {
@@ -317,86 +253,20 @@ bool loop_peer_uid(const struct loop_peer *p, unsigned *ret_uid)
     return true;
 }
 
-/* A socket file on which no process answers was left by a process that was killed. */
-static void remove_stale(const char *path)
-{
-    struct sockaddr_un sun = {.sun_family = AF_UNIX};
-    struct stat st;
-    if (stat(path, &st) != 0 || !S_ISSOCK(st.st_mode))
-        return;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return;
-    memcpy(sun.sun_path, path, strlen(path) + 1);
-    if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) != 0)
-        unlink(path);
-    close(fd);
-}
-
-static int server_bind(struct loop_server *s, const struct address *a)
-{
-    if (!a->is_unix) {
-        uv_tcp_init(&s->loop->uv, &s->uv.tcp);
-        return uv_tcp_bind(&s->uv.tcp, (const struct sockaddr *)&a->tcp, 0);
-    }
-    remove_stale(a->path);
-    uv_pipe_init(&s->loop->uv, &s->uv.pipe, 0);
-    mode_t old = umask(0177);
-    int rc = uv_pipe_bind(&s->uv.pipe, a->path);
-    umask(old);
-    if (rc == 0)
-        s->path = xstrdup(a->path);
-    return rc;
-}
-
-static char *server_name(struct loop_server *s, const struct address *a, const char *given)
-{
-    struct sockaddr_storage ss;
-    int len = sizeof(ss);
-    if (a->is_unix || uv_tcp_getsockname(&s->uv.tcp, (struct sockaddr *)&ss, &len) != 0)
-        return xstrdup(given);
-    int port = ss.ss_family == AF_INET ? ((struct sockaddr_in *)&ss)->sin_port
-                                       : ((struct sockaddr_in6 *)&ss)->sin6_port;
-    return xasprintf("tcp:%s:%d", a->host, ((port & 255) << 8) | (port >> 8 & 255));
-}
-
-/* uv reports a folder that is missing as one that may not be entered. */
-static bool lacks_folder(const struct address *a)
-{
-    char folder[256];
-    struct stat st;
-    snprintf(folder, sizeof(folder), "%s", a->path);
-    char *slash = strrchr(folder, '/');
-    if (!slash || slash == folder)
-        return false;
-    *slash = 0;
-    return stat(folder, &st) != 0 && errno == ENOENT;
-}
-
 struct loop_server *loop_server_new(struct loop *l, const char *address,
                                     const struct loop_peer_events *events, struct err *err)
 {
-    struct address a;
-    if (parse_address(address, &a, err))
+    struct loop_address a;
+    if (loop__address_parse(address, &a, err))
         return NULL;
     struct loop_server *s = xcalloc(1, sizeof(*s));
     s->loop = l;
     s->events = *events;
     s->is_unix = a.is_unix;
     list_init(&s->peers);
-    int rc = server_bind(s, &a);
-    loop__opened(l);
-    if (rc == 0)
-        rc = uv_listen(&s->uv.stream, 64, server_accept);
-    if (rc) {
-        err_set(err, ERR_IO, "cannot listen on %s: %s%s", address,
-                rc == UV_EACCES && a.is_unix && lacks_folder(&a)
-                    ? "its folder does not exist: create it"
-                    : uv_strerror(rc),
-                rc == UV_EADDRINUSE ? ": stop the program that has it, or give another one" : "");
+    if (loop__listen(l, &s->uv, &a, server_accept, &s->path, err))
         return loop_server_close(s);
-    }
-    s->address = server_name(s, &a, address);
+    s->address = loop__bound_name(&s->uv, &a);
     s->timer = loop_timer_new(l, close_idle, s);
     loop_server_idle(s, LOOP_PEER_IDLE_MS);
     return s;
