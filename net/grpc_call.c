@@ -410,7 +410,7 @@ static void refuse_frame(struct grpc_call *call, enum grpc_frame_result result)
 static size_t take(struct grpc_call *call, const uint8_t *data, size_t len)
 {
     size_t left = len;
-    while (left && !blocked(call) && !call->deaf) {
+    while (left && !blocked(call) && !call->deaf && !call->conn->ending) {
         const uint8_t *message = NULL;
         size_t n = 0;
         enum grpc_frame_result r = grpc__frames_take(&call->frames, &data, &left, &message, &n);
@@ -419,7 +419,7 @@ static size_t take(struct grpc_call *call, const uint8_t *data, size_t len)
         else if (r != GRPC_FRAME_MORE)
             refuse_frame(call, r);
     }
-    if (call->deaf)
+    if (call->deaf || call->conn->ending)
         left = 0;
     count_partial(call);
     return len - left;
@@ -458,8 +458,8 @@ static void take_held(struct grpc_call *call)
 /* The peer's side ended: told once every message before it is delivered. */
 static void tell_half(struct grpc_call *call)
 {
-    if (!call->peer_half || call->half_told || call->deaf || call->held.len > call->held_at ||
-        blocked(call))
+    if (!call->peer_half || call->half_told || call->deaf || call->conn->ending ||
+        call->held.len > call->held_at || blocked(call))
         return;
     call->half_told = true;
     if (grpc__frames_partial(&call->frames)) {
