@@ -1,0 +1,22 @@
+/* Private to feed/wire: the memory of one parsed message, with a bound. protobuf-c makes up to a
+ * hundred bytes of memory out of one byte of input; with an arena the parse fails instead, and all
+ * of it is freed in one step. */
+#ifndef FEED_WIRE_ARENA_H
+#define FEED_WIRE_ARENA_H
+
+#include <protobuf-c/protobuf-c.h>
+#include <stddef.h>
+
+struct arena_chunk;
+
+struct arena {
+    ProtobufCAllocator allocator;
+    struct arena_chunk *chunks;
+    size_t left; /* of the bound */
+};
+
+/* For a message of so many bytes. */
+void arena_init(struct arena *a, size_t message_len);
+void arena_done(struct arena *a);
+
+#endif
