@@ -105,12 +105,31 @@
     X(NONCE_ONCE, "nonce-once", "one answer about the account's nonce suffices for everything")    \
     X(ILLEGAL_PHASE, "illegal-phase", "the manager leads without having asked pool and nonce")
 
+/* Those of the core of a feed, which has a simulation of its own: test/unit/feed/feed_model_test. */
+#define FEED_PLANT_TABLE(X)                                                                        \
+    X(FEED_LIAR_FIRST, "feed-liar-first", "a publisher whose copy was bad may try again at once")  \
+    X(FEED_SKIP_UNTOLD, "feed-skip-untold", "a loser is not told to skip")                         \
+    X(FEED_STALE_KEPT, "feed-stale-kept", "a winner that stalls is never replaced")                \
+    X(FEED_GAP, "feed-gap", "a number far ahead is taken as the next one")                         \
+    X(FEED_LOSER_ENDED, "feed-loser-ended", "a loser that pipelines is ended")                     \
+    X(FEED_UNVERIFIED, "feed-unverified", "a copy is stored without verification")                 \
+    X(FEED_ACK_EARLY, "feed-ack-early", "a batch is acknowledged before it is stored")             \
+    X(FEED_UNKNOWN_DONE, "feed-unknown-done", "a store without an answer counts as done")          \
+    X(FEED_DEAD_WINNER, "feed-dead-winner", "a winner whose stream is closed keeps the number")    \
+    X(FEED_NO_TIMEOUT, "feed-no-timeout", "a store may take for ever")                             \
+    X(FEED_LATE_BELIEVED, "feed-late-believed",                                                    \
+      "the answer about a lost copy counts for the one that replaced it")
+
 enum plant {
     PLANT_NONE,
 #define X(NAME, name, text) PLANT_##NAME,
     PLANT_TABLE(X)
 #undef X
-        PLANT_COUNT
+        PLANT_COUNT,
+#define X(NAME, name, text) PLANT_##NAME,
+    FEED_PLANT_TABLE(X)
+#undef X
+        FEED_PLANT_END
 };
 
 #ifdef TXRELAY_PLANT

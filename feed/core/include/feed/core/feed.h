@@ -102,8 +102,8 @@ enum feed_event_type {
 };
 
 enum feed_stored {
-    FEED_STORED,         /* the batch is stored, and `last` is its number */
-    FEED_STORED_ELSE,    /* the cursor is not number - 1: `last` is where it is. Nothing was stored */
+    FEED_STORED,         /* the cursor is at `last`: at the batch's number, or where another relay
+                          * moved it */
     FEED_STORED_BAD,     /* the database refuses a call of it for good */
     FEED_STORED_LOST,    /* another relay leads */
     FEED_STORED_UNKNOWN, /* no answer, or it failed: what is stored has to be read */
@@ -118,6 +118,7 @@ struct feed_event {
             bool graceful; /* a batch that is being verified or stored may end first */
         } leave;
         struct {
+            uint64_t load; /* which LOAD it answers */
             bool failed;
             int64_t last; /* FEED_NONE: no batch yet */
         } loaded;
@@ -167,7 +168,7 @@ enum feed_outcome { FEED_ACKNOWLEDGED, FEED_TIMED_OUT, FEED_NOT_VALID, FEED_NOT_
 struct feed_effect {
     enum feed_effect_type type;
     uint64_t session; /* SEND, HOLD, RELEASE, BEGIN, KEEP */
-    uint64_t copy;    /* BEGIN, KEEP, VERIFY, STORE, DROP, SETTLED */
+    uint64_t copy;    /* BEGIN, KEEP, VERIFY, STORE, DROP, SETTLED; of LOAD, its number */
     int64_t number;   /* SEND, BEGIN, VERIFY, STORE, SETTLED */
     union {
         struct {
@@ -215,7 +216,7 @@ void feed_session_dump(struct buf *out); /* the states of a session as a diagram
 uint64_t feed_core_moved(const struct feed_core *f);
 void feed_core_missing(uint64_t moved, struct buf *out);
 
-/* Fails (an INVARIANT) if the core contradicts itself; the simulator calls it after every step. */
-void feed_core_check(const struct feed_core *f, uint64_t now);
+/* What contradicts itself in the core; NULL: nothing. The simulation asks after every step. */
+const char *feed_core_check(const struct feed_core *f);
 
 #endif
