@@ -91,9 +91,9 @@ BEGIN
 END
 $$;
 
--- Removes old attempts with their refusals, and idempotency keys, whose transaction has ended: at
--- most about p_limit rows of each kind per call. Returns the number of rows. Nonces are used in the
--- order of time, so it looks only at the oldest p_limit attempts, and at those above the next
+-- Removes old attempts with their refusals, idempotency keys whose transaction has ended, and records of
+-- batches: at most about p_limit rows of each kind per call. Returns the number of rows. Nonces are used
+-- in the order of time, so it looks only at the oldest p_limit attempts, and at those above the next
 -- nonce, which belong to a former life; otherwise every call would read all that is kept.
 CREATE OR REPLACE FUNCTION txrelay.leader_cleanup(p_account int, p_epoch bigint, p_age interval, p_limit int DEFAULT 10000)
 RETURNS bigint
@@ -103,6 +103,7 @@ DECLARE
     v_before timestamptz := clock_timestamp() - p_age; -- read once, so that an index can be used
     v_attempts bigint;
     v_keys bigint;
+    v_batches bigint;
 BEGIN
     IF p_age IS NULL OR p_age < interval '1 day' THEN
         PERFORM bad_argument('leader_cleanup', 'p_age', format('is %s; at least 1 day', coalesce(p_age::text,
@@ -133,6 +134,11 @@ BEGIN
           AND (pending_of(o.id)).id IS NULL
         ORDER BY o.created_at LIMIT p_limit));
     GET DIAGNOSTICS v_keys = ROW_COUNT;
-    RETURN v_attempts + v_keys;
+    DELETE FROM feed_batches b WHERE b.ctid = ANY (ARRAY(
+        SELECT o.ctid FROM feeds f CROSS JOIN LATERAL (SELECT x.ctid, x.taken_at FROM feed_batches x WHERE x.feed = f.name
+            ORDER BY x.feed, x.number LIMIT p_limit) o
+        WHERE f.account = p_account AND o.taken_at < v_before LIMIT p_limit));
+    GET DIAGNOSTICS v_batches = ROW_COUNT;
+    RETURN v_attempts + v_keys + v_batches;
 END
 $$;

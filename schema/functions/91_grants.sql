@@ -10,7 +10,7 @@ REVOKE ALL ON ALL ROUTINES IN SCHEMA txrelay FROM PUBLIC, txrelay_follower, txre
 GRANT USAGE ON SCHEMA txrelay TO txrelay_follower, txrelay_app, txrelay_relay;
 GRANT SELECT ON txrelay.schema_version, txrelay.schema_functions, txrelay.transactions, txrelay.leaders,
     txrelay.blocked_accounts, txrelay.blocked_relays, txrelay.follow_accounts, txrelay.follow_pending, txrelay.follow_finished, txrelay.follow_kept,
-    txrelay.follow_sources
+    txrelay.follow_sources, txrelay.feed_cursors
     TO txrelay_follower, txrelay_app, txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.status, txrelay.history, txrelay.counts, txrelay.follow_position,
     txrelay.row_holder, txrelay.session_text, txrelay.account_waits, txrelay.turn_waits, txrelay.account_of
@@ -23,7 +23,7 @@ GRANT EXECUTE ON FUNCTION txrelay.enqueue, txrelay.enqueue_many, txrelay.enqueue
 -- Relays, and the operators who act through them.
 GRANT SELECT ON txrelay.leadership, txrelay.relay_leases, txrelay.accounts, txrelay.members, txrelay.obstacles, txrelay.outbox, txrelay.outbox_presigned,
     txrelay.pending_transactions, txrelay.attempts, txrelay.refusals, txrelay.cancellations, txrelay.bumps,
-    txrelay.finished_transactions TO txrelay_relay;
+    txrelay.finished_transactions, txrelay.feeds, txrelay.feed_batches TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.relay_register, txrelay.member_heartbeat, txrelay.leader_claim, txrelay.leader_renew,
     txrelay.leader_release, txrelay.leader_evict, txrelay.lock_holder, txrelay.leader_scan, txrelay.leader_obstacles,
     txrelay.relay_obstacle,
@@ -37,3 +37,5 @@ GRANT EXECUTE ON FUNCTION txrelay.account_pause, txrelay.account_resume, txrelay
     txrelay.account_rewind,
     txrelay.account_grant, txrelay.account_revoke TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.leader_cleanup, txrelay.ensure_partitions, txrelay.drop_partitions TO txrelay_relay;
+GRANT EXECUTE ON FUNCTION txrelay.feed_create, txrelay.feed_publishers, txrelay.feed_pause, txrelay.feed_resume,
+    txrelay.feed_remove, txrelay.leader_feeds, txrelay.leader_feed_take TO txrelay_relay;

@@ -16,14 +16,15 @@ RELAY = APP | {'relay_register', 'timeline_known', 'ids_behind', 'repair_ids', '
                'account_pause', 'account_resume', 'account_rewind', 'account_reconcile', 'leader_adopt', 'leader_snapshot', 'leader_outbox', 'leader_admit', 'leader_attempt',
                'leader_record_status', 'leader_finish', 'leader_reject', 'leader_requeue', 'leader_fill', 'leader_nonce', 'leader_heard',
                'leader_obstacles', 'relay_obstacle', 'leader_cleanup', 'leader_poll_requests', 'leader_due', 'leader_account', 'leader_presigned', 'leader_note',
-               'leader_admit_presigned', 'account_policy', 'account_grant', 'account_revoke', 'lock_holder', 'queue_measure', 'ensure_partitions', 'drop_partitions'}
+               'leader_admit_presigned', 'account_policy', 'account_grant', 'account_revoke', 'lock_holder', 'queue_measure', 'ensure_partitions', 'drop_partitions',
+               'feed_create', 'feed_publishers', 'feed_pause', 'feed_resume', 'feed_remove', 'leader_feeds', 'leader_feed_take'}
 VIEWS = {'schema_version', 'schema_functions', 'transactions', 'leaders', 'blocked_accounts', 'blocked_relays', 'follow_accounts', 'follow_pending',
-         'follow_finished', 'follow_kept', 'follow_sources'}
+         'follow_finished', 'follow_kept', 'follow_sources', 'feed_cursors'}
 READABLE = {
     'follower': VIEWS,
     'app': VIEWS,
     'relay': VIEWS | {'accounts', 'outbox', 'outbox_presigned', 'pending_transactions', 'attempts', 'refusals', 'cancellations', 'bumps',
-                      'finished_transactions', 'members', 'obstacles', 'leadership', 'relay_leases'},
+                      'finished_transactions', 'members', 'obstacles', 'leadership', 'relay_leases', 'feeds', 'feed_batches'},
     'nobody': set(),
 }
 
