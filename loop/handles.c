@@ -259,6 +259,18 @@ struct loop_stream *loop_stream_new(struct loop *l, int fd, size_t max_len,
     return s;
 }
 
+void loop_stream_read(struct loop_stream *s, bool on)
+{
+    if (s->uv.handle.type == UV_IDLE && on)
+        uv_idle_start(&s->uv.file, stream_file);
+    else if (s->uv.handle.type == UV_IDLE)
+        uv_idle_stop(&s->uv.file);
+    else if (on)
+        uv_read_start((uv_stream_t *)&s->uv.handle, stream_alloc, stream_read);
+    else
+        uv_read_stop((uv_stream_t *)&s->uv.handle);
+}
+
 struct loop_stream *loop_stream_close(struct loop_stream *s)
 {
     if (s) {
