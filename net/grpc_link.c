@@ -220,11 +220,12 @@ static void on_written(void *arg)
 static void on_socket_end(void *arg, const struct err *why)
 {
     struct grpc_link *link = arg;
+    bool handshake = link->tls && !tls__session_up(link->tls);
     struct err text = *why;
     enter(link);
     if (!why->code)
-        err_set(&text, ERR_NET, "the peer closed the connection%s",
-                link->tls && !tls__session_up(link->tls) ? " in the TLS handshake" : "");
+        err_set(&text, handshake ? ERR_NET : ERR_OK, "the peer closed the connection%s",
+                handshake ? " in the TLS handshake" : "");
     lost(link, &text);
     leave(link);
 }
