@@ -13,9 +13,8 @@ static uint32_t or_default(uint32_t value, uint32_t fallback)
     return value ? value : fallback;
 }
 
-struct feed_core *feed_core_new(const struct feed_config *config)
+static struct feed_config with_defaults(const struct feed_config *config)
 {
-    struct feed_core *f = xcalloc(1, sizeof(*f));
     struct feed_config c = *config;
     c.persistence_ack_ms = or_default(c.persistence_ack_ms, 30000);
     c.stale_winner_ms = or_default(c.stale_winner_ms, 60000);
@@ -28,13 +27,26 @@ struct feed_core *feed_core_new(const struct feed_config *config)
     c.abandoned_max = or_default(c.abandoned_max, 2);
     if (c.abandoned_max > FEED_ABANDONED_MAX)
         c.abandoned_max = FEED_ABANDONED_MAX;
-    f->config = c;
-    f->rng.state = c.seed;
-    f->retry = (struct backoff){.base_ms = c.retry_ms, .cap_ms = c.retry_max_ms};
+    return c;
+}
+
+struct feed_core *feed_core_new(const struct feed_config *config)
+{
+    struct feed_core *f = xcalloc(1, sizeof(*f));
+    f->config = with_defaults(config);
+    f->rng.state = f->config.seed;
+    f->retry = (struct backoff){.base_ms = f->config.retry_ms, .cap_ms = f->config.retry_max_ms};
     f->last = FEED_NONE;
     f->barred_at = FEED_NEVER;
     f->leave_end = FEED_END_NOT_LEADER;
     return f;
+}
+
+void feed_core_options(struct feed_core *f, const struct feed_config *config)
+{
+    uint32_t abandoned_max = f->config.abandoned_max;
+    f->config = with_defaults(config);
+    f->config.abandoned_max = abandoned_max;
 }
 
 struct feed_core *feed_core_free(struct feed_core *f)
@@ -395,8 +407,9 @@ static void on_items(struct feed_core *f, uint64_t now, struct feed_session_row 
         return;
     }
     struct feed_copy *c = &f->copy;
-    if (ev->items.bytes > f->config.batch_bytes_max - c->bytes ||
-        ev->items.count > f->config.batch_calls_max - c->calls) {
+    if (ev->items.bytes > f->config.batch_bytes_max ||
+        ev->items.bytes + c->bytes > f->config.batch_bytes_max ||
+        (uint64_t)ev->items.count + c->calls > f->config.batch_calls_max) {
         end_client(f, now, s, FEED_END_INVALID_REQUEST);
         return;
     }
@@ -783,7 +796,7 @@ const char *feed_core_check(const struct feed_core *f)
         return "there is a copy where there is none, or none where there is one";
     if (f->phase == FEED_IDLE && f->open)
         return "a session is open, and the feed is not served";
-    if (f->copy.bytes > f->config.batch_bytes_max || f->abandoned_count > f->config.abandoned_max)
+    if (f->abandoned_count > f->config.abandoned_max)
         return "more is kept than is allowed";
     if (f->phase == FEED_FREE && f->skipped && !f->barred &&
         f->abandoned_count < f->config.abandoned_max)

@@ -12,11 +12,13 @@ static void on_promote(void *arg, int index, int64_t epoch)
 {
     struct service *s = arg;
     account_promote(&s->accounts[index], epoch);
+    service_feeds_lead(s, &s->accounts[index], epoch);
 }
 
 static void on_demote(void *arg, int index, const char *reason)
 {
     struct service *s = arg;
+    service_feeds_lead(s, &s->accounts[index], 0);
     account_demote(&s->accounts[index], reason);
 }
 

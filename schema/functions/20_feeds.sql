@@ -10,8 +10,9 @@
 CREATE OR REPLACE VIEW txrelay.feed_cursors AS
     SELECT f.name, a.alias AS account, f.last_number, f.taken_at, w.waiting, w.oldest,
            (SELECT array_agg('0x' || encode(p.key, 'hex') ORDER BY p.n) FROM unnest(f.publishers) WITH ORDINALITY p (key, n))
-               AS publishers, f.options, f.paused_reason AS paused, l.holder_address AS leader_address, f.created_by, f.created_at
+               AS publishers, f.options, f.paused_reason AS paused, s.address AS leader_address, f.created_by, f.created_at
     FROM txrelay.feeds f JOIN txrelay.accounts a USING (account) JOIN txrelay.leadership l ON l.subject = f.account
+    LEFT JOIN txrelay.feed_servers s ON s.holder = l.holder
     CROSS JOIN LATERAL (SELECT count(*) AS waiting, min(o.created_at) AS oldest FROM txrelay.outbox o
         WHERE o.account = f.account AND o.role = 'feed/' || f.name) w;
 
@@ -151,16 +152,26 @@ BEGIN
 END
 $$;
 
--- The feeds of these accounts, for the relays that serve them.
-CREATE OR REPLACE FUNCTION txrelay.leader_feeds(p_accounts int[])
-RETURNS TABLE (name text, account int, last_number bigint, publishers bytea, options jsonb, paused text)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+-- The feeds of these accounts, for a relay that takes feeds at p_address, which it notes. leader: where
+-- the leader of the feed's account takes them; NULL: it is not known.
+CREATE OR REPLACE FUNCTION txrelay.leader_feeds(p_accounts int[], p_holder text, p_address text)
+RETURNS TABLE (name text, account int, last_number bigint, publishers bytea, options jsonb, paused text, leader text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
+    IF octet_length(p_holder) NOT BETWEEN 1 AND 500 OR octet_length(p_address) NOT BETWEEN 1 AND 300 THEN
+        PERFORM bad_argument('leader_feeds', 'p_holder or p_address', 'is empty or too long', 'At most 500 and 300 bytes.');
+    ELSIF NOT EXISTS (SELECT FROM feed_servers s WHERE s.holder = p_holder AND s.address = p_address
+            AND s.seen_at > clock_timestamp() - interval '10 min') THEN
+        DELETE FROM feed_servers s WHERE s.seen_at < clock_timestamp() - interval '1 hour';
+        INSERT INTO feed_servers (holder, address) VALUES (p_holder, p_address)
+            ON CONFLICT (holder) DO UPDATE SET address = excluded.address, seen_at = clock_timestamp();
+    END IF;
     RETURN QUERY SELECT f.name, f.account, f.last_number,
             (SELECT string_agg(p.key, '' ORDER BY p.n) FROM unnest(f.publishers) WITH ORDINALITY p (key, n)), f.options,
-            f.paused_reason
-        FROM feeds f WHERE f.account = ANY (p_accounts) ORDER BY f.name;
+            f.paused_reason, s.address
+        FROM feeds f JOIN leadership l ON l.subject = f.account LEFT JOIN feed_servers s ON s.holder = l.holder
+        WHERE f.account = ANY (p_accounts) ORDER BY f.name;
 END
 $$;
 

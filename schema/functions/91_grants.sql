@@ -23,7 +23,8 @@ GRANT EXECUTE ON FUNCTION txrelay.enqueue, txrelay.enqueue_many, txrelay.enqueue
 -- Relays, and the operators who act through them.
 GRANT SELECT ON txrelay.leadership, txrelay.relay_leases, txrelay.accounts, txrelay.members, txrelay.obstacles, txrelay.outbox, txrelay.outbox_presigned,
     txrelay.pending_transactions, txrelay.attempts, txrelay.refusals, txrelay.cancellations, txrelay.bumps,
-    txrelay.finished_transactions, txrelay.feeds, txrelay.feed_batches TO txrelay_relay;
+    txrelay.finished_transactions, txrelay.feeds, txrelay.feed_batches,
+    txrelay.feed_servers TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.relay_register, txrelay.member_heartbeat, txrelay.leader_claim, txrelay.leader_renew,
     txrelay.leader_release, txrelay.leader_evict, txrelay.lock_holder, txrelay.leader_scan, txrelay.leader_obstacles,
     txrelay.relay_obstacle,

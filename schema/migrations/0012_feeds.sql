@@ -29,3 +29,10 @@ CREATE TABLE txrelay.feed_batches (
     taken_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (feed, number)
 );
+
+-- Where each relay takes feeds, so that a relay that does not lead an account can name the one that does.
+CREATE TABLE txrelay.feed_servers (
+    holder  text PRIMARY KEY, -- as in leadership
+    address text NOT NULL,
+    seen_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);

@@ -9,6 +9,7 @@
  *   pg_pending_*.c    work session: the leader's reads and writes
  *   pg_operator.c     work session: cancel, bump, resume
  *   pg_retention.c    a connection of its own
+ *   pg_feeds.c        a connection of its own: feeds, and their batches
  *   pg_sample.c       a sample of all accounts for metrics */
 #ifndef STORE_PG_PG_H
 #define STORE_PG_PG_H

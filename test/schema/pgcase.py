@@ -198,7 +198,7 @@ class Case(unittest.TestCase):
             root.rows(f'CREATE DATABASE {self.db} TEMPLATE template_txr OWNER installer')
         root.conn.close()
         # As replica no trigger fires: records that never change can be emptied.
-        self.superuser().rows("SET session_replication_role = replica; TRUNCATE txrelay.feeds, txrelay.feed_batches, txrelay.leadership, txrelay.accounts, txrelay.relay_leases, txrelay.members, txrelay.outbox, "
+        self.superuser().rows("SET session_replication_role = replica; TRUNCATE txrelay.feeds, txrelay.feed_batches, txrelay.feed_servers, txrelay.leadership, txrelay.accounts, txrelay.relay_leases, txrelay.members, txrelay.outbox, "
                               "txrelay.outbox_presigned, "
                               "txrelay.idempotency_keys, txrelay.cancellations, txrelay.bumps, txrelay.pending_transactions, "
                               "txrelay.attempts, txrelay.refusals, txrelay.finished_transactions, txrelay.outbox_full, txrelay.obstacles, txrelay.retries RESTART IDENTITY")

@@ -34,6 +34,9 @@ class Feeds(Case):
             array('deadline_block'), array('retries', 0))
         return row
 
+    def feeds(self, holder='relay-a', address='10.0.0.1:9944'):
+        return self.relay.dict('SELECT * FROM txrelay.leader_feeds(ARRAY[%s], %s, %s)', self.alice, holder, address)
+
     def cursor_of(self, feed='prices'):
         return self.owner.value('SELECT last_number FROM txrelay.feeds WHERE name = %s', feed)
 
@@ -190,11 +193,11 @@ class Feeds(Case):
     def test_pause_resume_publishers_remove(self):
         self.relay.rows("SELECT txrelay.feed_pause('prices', 'maintenance')")
         self.assertEqual(self.take(0), ('paused', -1))
-        self.assertEqual(self.relay.value("SELECT paused FROM txrelay.leader_feeds(ARRAY[%s])", self.alice), 'maintenance')
+        self.assertEqual(self.feeds()['paused'], 'maintenance')
         self.relay.rows("SELECT txrelay.feed_resume('prices')")
         self.assertEqual(self.take(0), ('taken', 0))
         self.relay.rows("SELECT txrelay.feed_publishers('prices', %s)", KEYS[1:])
-        row = self.relay.dict('SELECT * FROM txrelay.leader_feeds(ARRAY[%s])', self.alice)
+        row = self.feeds()
         self.assertEqual((row['name'], row['account'], row['last_number'], row['publishers'], row['paused']),
                          ('prices', self.alice, 0, KEYS[1] + KEYS[2], None))
         self.assertEqual(self.relay.value("SELECT txrelay.feed_remove('prices')"), 0)
@@ -215,14 +218,26 @@ class Feeds(Case):
 
     def test_the_view_shows_cursor_lag_and_publishers(self):
         self.take(0, [b'\x01'] * 3)
+        self.feeds()
         row = self.session('follower').dict('SELECT * FROM txrelay.feed_cursors')
         self.assertEqual((row['name'], row['account'], row['last_number'], row['waiting'], row['publishers'], row['paused'],
-                          row['leader_address']), ('prices', 'alice', 0, 3, ['0x' + k.hex() for k in KEYS], None, 'a:1'))
+                          row['leader_address']), ('prices', 'alice', 0, 3, ['0x' + k.hex() for k in KEYS], None, '10.0.0.1:9944'))
         self.assertLessEqual(row['taken_at'], row['oldest'] + datetime.timedelta(minutes=1))
+
+    def test_issue16_5_a_relay_names_the_one_that_leads(self):
+        self.assertIsNone(self.feeds('relay-b', '10.0.0.2:9944')['leader'])  # the leader takes no feeds yet
+        self.assertEqual(self.feeds()['leader'], '10.0.0.1:9944')
+        self.assertEqual(self.feeds('relay-b', '10.0.0.2:9944')['leader'], '10.0.0.1:9944')
+        self.feeds(address='10.0.0.1:9945')
+        self.assertEqual(self.feeds('relay-b', '10.0.0.2:9944')['leader'], '10.0.0.1:9945')
+        self.lead()
+        self.owner.rows("UPDATE txrelay.feed_servers SET seen_at = now() - interval '2 hours'")
+        self.feeds()
+        self.assertEqual(self.owner.rows('SELECT holder FROM txrelay.feed_servers'), [('relay-a',)])
 
     def test_only_operators_and_relays_may(self):
         for call in ("feed_create('x', 'alice', '{}')", "feed_publishers('prices', '{}')", "feed_pause('prices', 'x')",
-                     "feed_resume('prices')", "feed_remove('prices')", "leader_feeds('{1}')",
+                     "feed_resume('prices')", "feed_remove('prices')", "leader_feeds('{1}', 'h', 'a')",
                      "leader_feed_take(1, 1, 'prices', 0, '', '', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')"):
             for session in (self.app, self.session('follower'), self.session('nobody')):
                 with self.subTest(call):

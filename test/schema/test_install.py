@@ -24,7 +24,7 @@ READABLE = {
     'follower': VIEWS,
     'app': VIEWS,
     'relay': VIEWS | {'accounts', 'outbox', 'outbox_presigned', 'pending_transactions', 'attempts', 'refusals', 'cancellations', 'bumps',
-                      'finished_transactions', 'members', 'obstacles', 'leadership', 'relay_leases', 'feeds', 'feed_batches'},
+                      'finished_transactions', 'members', 'obstacles', 'leadership', 'relay_leases', 'feeds', 'feed_batches', 'feed_servers'},
     'nobody': set(),
 }
 

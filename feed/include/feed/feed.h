@@ -21,6 +21,8 @@
 #include "feed/core/feed.h"
 #include "loop/loop.h"
 
+struct buf;
+struct metric;
 struct feed_room;
 struct feed_session;
 
@@ -114,6 +116,8 @@ void feed_room_no_rows(struct feed_room *room);
 void feed_room_lead(struct feed_room *room, int32_t account, int64_t epoch);
 void feed_take_done(struct feed_take *t, enum feed_stored outcome, int64_t last,
                     const struct err *err); /* err: why, for people; NULL: nothing to say */
+void feed_room_metrics(const struct feed_room *room, struct buf *out); /* Prometheus' text */
+const struct metric *feed_metric(size_t i); /* its metrics; NULL after the last one */
 /* No batch is begun any more; what is being verified or stored ends first. `cb` once all sessions
  * have been told to go elsewhere. */
 void feed_room_drain(struct feed_room *room, void (*cb)(void *arg));

@@ -82,6 +82,16 @@ void loop_resolve_start(struct loop *l, struct loop_resolve *r, const char *host
                         void (*cb)(struct loop_resolve *r));
 void loop_resolve_cancel(struct loop_resolve *r); /* cb never fires after this; allowed when idle */
 
+/* Work on the thread pool. `run` is called on another thread and uses only what the owner leaves to
+ * it until `done`, which fires once, from the loop. There is no way to take it back. */
+struct loop_work {
+    void (*run)(struct loop_work *w);
+    void (*done)(struct loop_work *w);
+    void *uv; /* private */
+};
+void loop_work_start(struct loop *l, struct loop_work *w, void (*run)(struct loop_work *w),
+                     void (*done)(struct loop_work *w));
+
 struct loop_signal *loop_signal_new(struct loop *l, int signum, void (*cb)(void *arg, int signum),
                                     void *arg);
 struct loop_signal *loop_signal_close(struct loop_signal *s);

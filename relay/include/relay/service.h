@@ -31,6 +31,17 @@ struct service_account {
     int64_t lock_key;
 };
 
+/* Where publishers of feeds connect. The relay calls it, and does not know the protocol. */
+struct feed_room;
+struct service_feeds {
+    const char *address; /* by which publishers reach this relay, for the other relays */
+    int (*open)(void *arg, struct loop *l, struct feed_room *room,
+                struct err *err); /* NULL: this relay takes no feeds */
+    void (*drain)(void *arg);     /* new streams go elsewhere */
+    void (*close)(void *arg);     /* every session is gone when it returns */
+    void *arg;
+};
+
 struct service_config {
     const char *name;        /* of this relay, in logs and identity; default: host name */
     const char *holder;      /* its identity in the database; default: made anew for each process */
@@ -62,7 +73,8 @@ struct service_config {
     uint32_t snapshot_rows;         /* pending rows that a load reads at a time; default 5000 */
     const char *control_address;    /* "unix:..." or "tcp:..."; NULL: none */
     const char *metrics_address;    /* "127.0.0.1:PORT" for HTTP; NULL: none */
-    bool read_stdin;                /* standalone: JSON lines in */
+    struct service_feeds feeds;
+    bool read_stdin; /* standalone: JSON lines in */
     void (*on_exit)(void *arg,
                     const struct err *err); /* the service cannot go on (permanent error) */
     /* NULL: the relay leads from then on. Otherwise it only registers its accounts, calls this, and

@@ -194,6 +194,8 @@ struct feed_counts {
 
 struct feed_core *feed_core_new(const struct feed_config *config); /* zeros = defaults */
 struct feed_core *feed_core_free(struct feed_core *f);
+/* Other options from now on, but for abandoned_max. What is kept already stays. */
+void feed_core_options(struct feed_core *f, const struct feed_config *config);
 
 /* Effects are valid until the next step. */
 void feed_step(struct feed_core *f, uint64_t now, const struct feed_event *ev,

@@ -1,0 +1,260 @@
+/* The room of feeds: batches of redundant publishers, for the accounts that this relay leads. The
+ * door that publishers connect to is given by whoever made the service. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "chain/codec/codec.h"
+#include "feed/feed.h"
+#include "service/service_internal.h"
+#include "store/feeds.h"
+
+struct service_feeds_room {
+    struct room room;
+    struct feed_room *feeds;
+    struct store_feeds *store; /* NULL: the accounts are not registered yet */
+    struct store_feed_list list;
+    int32_t *accounts; /* of the list */
+    struct loop_task task;
+    bool door; /* it is open */
+};
+
+/* A batch on its way to the database. */
+struct taking {
+    struct service_feeds_room *k;
+    struct feed_take *take;
+    struct store_feed_take req;
+};
+
+/* ---- what the feeds ask for ---- */
+
+static void on_list(struct store_feed_list *r)
+{
+    struct service_feeds_room *k = CONTAINER_OF(r, struct service_feeds_room, list);
+    struct feed_row *rows = xcalloc(r->row_count ? r->row_count : 1, sizeof(*rows));
+    for (size_t i = 0; i < r->row_count; i++) {
+        const struct store_feed_row *row = &r->rows[i];
+        rows[i] = (struct feed_row){.name = row->name,
+                                    .account = row->account,
+                                    .last = row->last,
+                                    .publishers = row->publishers,
+                                    .publisher_count = row->publishers_len / FEED_KEY,
+                                    .options = row->options,
+                                    .paused = row->paused,
+                                    .leader = row->leader};
+    }
+    if (r->err.code)
+        log_debug("feed.list_failed", "code=%s text=\"%s\"", err_name(r->err.code), r->err.text);
+    if (r->err.code)
+        feed_room_no_rows(k->feeds);
+    else
+        feed_room_rows(k->feeds, rows, r->row_count);
+    free(rows);
+}
+
+static void no_list(struct loop_task *task)
+{
+    feed_room_no_rows(CONTAINER_OF(task, struct service_feeds_room, task)->feeds);
+}
+
+static void load(void *arg)
+{
+    struct service_feeds_room *k = arg;
+    const struct service *s = k->room.service;
+    if (!k->store) {
+        loop_post(s->loop, &k->task, no_list);
+        return;
+    }
+    k->list = (struct store_feed_list){.count = s->account_count,
+                                       .accounts = k->accounts,
+                                       .holder = s->holder,
+                                       .address = s->config.feeds.address};
+    store_feed_list_start(k->store, &k->list, on_list);
+}
+
+/* The database has refused a call of it, and always will. */
+static bool is_bad_batch(const struct err *err)
+{
+    return err->code == ERR_ARGUMENT &&
+           (!strcmp(err->sqlstate, "TR011") || !strcmp(err->sqlstate, "TR012"));
+}
+
+static void on_taken(struct store_feed_take *r)
+{
+    struct taking *t = CONTAINER_OF(r, struct taking, req);
+    struct service *s = t->k->room.service;
+    struct feed_take *take = t->take;
+    struct err err = r->err;
+    enum feed_stored outcome = FEED_STORED;
+    int64_t last = r->last;
+    if (is_bad_batch(&err))
+        outcome = FEED_STORED_BAD;
+    else if (err_class(err.code) == ERR_CLASS_LOST_LEADERSHIP)
+        outcome = FEED_STORED_LOST;
+    else if (err.code || r->taken > STORE_FEED_ELSEWHERE)
+        outcome = FEED_STORED_UNKNOWN; /* the next list shows what it is */
+    if (outcome == FEED_STORED_LOST)
+        account_lost(service_account_by_row(s, r->account), err.code);
+    free(t);
+    feed_take_done(take, outcome, last, &err);
+}
+
+static void call_of(void *arg, size_t i, struct store_feed_call *ret)
+{
+    const struct feed_call *c = &((const struct feed_take *)arg)->calls[i];
+    *ret = (struct store_feed_call){.data = c->data,
+                                    .len = c->len,
+                                    .priority = c->priority,
+                                    .not_before_ms = c->not_before_ms,
+                                    .deadline_ms = c->deadline_ms,
+                                    .spec_version = c->spec_version,
+                                    .deadline_block = c->deadline_block,
+                                    .retries = c->retries,
+                                    .tip = c->tip,
+                                    .max_tip = c->max_tip};
+}
+
+static void take(void *arg, struct feed_take *batch)
+{
+    struct service_feeds_room *k = arg;
+    struct taking *t = xcalloc(1, sizeof(*t));
+    t->k = k;
+    t->take = batch;
+    t->req = (struct store_feed_take){.account = batch->account,
+                                      .epoch = batch->epoch,
+                                      .feed = batch->feed,
+                                      .number = batch->number,
+                                      .publisher = batch->publisher,
+                                      .digest = batch->digest,
+                                      .count = batch->count,
+                                      .call = call_of,
+                                      .arg = batch};
+    store_feed_take_start(k->store, &t->req, on_taken);
+}
+
+/* A node that gives other metadata than the chain's must not make a batch bad. */
+static int check_call(void *arg, const uint8_t *call, size_t len, struct err *err)
+{
+    const struct service_feeds_room *k = arg;
+    struct node *node = k->room.service->node;
+    const struct node_info *info = node ? node_info(node) : NULL;
+    if (!info)
+        return ERR_NET;
+    if (codec_check_call(info->metadata, call, len, err) == 0)
+        return 0;
+    return node_metadata_confirmed(node) ? ERR_DECODE : ERR_NET;
+}
+
+static const struct feed_host_ops host = {.load = load, .take = take, .check_call = check_call};
+
+/* ---- who leads ---- */
+
+void service_feeds_lead(struct service *s, const struct account *a, int64_t epoch)
+{
+    if (s->feeds)
+        feed_room_lead(s->feeds->feeds, a->store_account, epoch);
+}
+
+void service_feeds_metrics(const struct service *s, struct buf *out)
+{
+    if (s->feeds)
+        feed_room_metrics(s->feeds->feeds, out);
+}
+
+/* ---- the room ---- */
+
+static void feeds_open(struct room *r)
+{
+    struct service_feeds_room *k = CONTAINER_OF(r, struct service_feeds_room, room);
+    struct service *s = r->service;
+    const struct service_feeds *door = &s->config.feeds;
+    struct err err = {0};
+    k->feeds = feed_room_new(s->loop, &host, k);
+    s->feeds = k;
+    k->door = door->open(door->arg, s->loop, k->feeds, &err) == 0;
+    if (k->door)
+        log_info("feed.listening", "address=%s", door->address);
+    else
+        service_fail(s, &err);
+}
+
+static void feeds_run(struct room *r)
+{
+    struct service_feeds_room *k = CONTAINER_OF(r, struct service_feeds_room, room);
+    const struct service *s = r->service;
+    k->accounts = xcalloc(s->account_count, sizeof(*k->accounts));
+    for (size_t i = 0; i < s->account_count; i++)
+        k->accounts[i] = s->accounts[i].store_account;
+    k->store = store_feeds_new(
+        s->loop, s->config.work_dsn ? s->config.work_dsn : s->config.control_dsn, s->holder);
+}
+
+static void on_drained(void *arg)
+{
+    struct service_feeds_room *k = arg;
+    room_ended(&k->room);
+}
+
+static void feeds_drain(struct room *r)
+{
+    struct service_feeds_room *k = CONTAINER_OF(r, struct service_feeds_room, room);
+    const struct service_feeds *door = &r->service->config.feeds;
+    if (k->door)
+        door->drain(door->arg);
+    feed_room_drain(k->feeds, on_drained);
+}
+
+static void on_room_closed(void *arg)
+{
+    struct service_feeds_room *k = arg;
+    k->feeds = NULL;
+    room_ended(&k->room);
+}
+
+static void on_store_closed(void *arg)
+{
+    struct service_feeds_room *k = arg;
+    k->store = NULL;
+    feed_room_close(k->feeds, on_room_closed);
+}
+
+static void feeds_close(struct room *r)
+{
+    struct service_feeds_room *k = CONTAINER_OF(r, struct service_feeds_room, room);
+    const struct service_feeds *door = &r->service->config.feeds;
+    if (k->door)
+        door->close(door->arg);
+    k->door = false;
+    r->service->feeds = NULL;
+    if (k->store)
+        store_feeds_close(k->store, on_store_closed, k);
+    else
+        feed_room_close(k->feeds, on_room_closed);
+}
+
+static void feeds_free(struct room *r)
+{
+    struct service_feeds_room *k = CONTAINER_OF(r, struct service_feeds_room, room);
+    INVARIANT(!k->feeds);
+    free(k->accounts);
+    free(k);
+}
+
+static const struct room_ops ops = {.name = "feeds",
+                                    .open = feeds_open,
+                                    .run = feeds_run,
+                                    .drain = feeds_drain,
+                                    .close = feeds_close,
+                                    .free = feeds_free};
+
+struct room *service_feeds(struct service *s, struct err *err)
+{
+    (void)err;
+    if (s->standalone || !s->config.feeds.open)
+        return NULL;
+    struct service_feeds_room *k = xcalloc(1, sizeof(*k));
+    k->room = (struct room){.ops = &ops, .service = s};
+    return &k->room;
+}
