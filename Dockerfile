@@ -14,7 +14,7 @@ RUN ./dev devchain
 
 FROM debian:12-slim AS base
 RUN apt-get update && apt-get install -y --no-install-recommends libuv1 libpq5 libssl3 libsodium23 libsecp256k1-1 libnettle8 \
-      libxxhash0 libwebsockets17 libwebsockets-evlib-uv libjansson4 libcyaml1 ca-certificates && rm -rf /var/lib/apt/lists/* \
+      libxxhash0 libwebsockets17 libwebsockets-evlib-uv libnghttp2-14 libprotobuf-c1 libjansson4 libcyaml1 ca-certificates && rm -rf /var/lib/apt/lists/* \
     && groupadd --gid 10001 txrelay && useradd --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin txrelay
 USER 10001:10001
 

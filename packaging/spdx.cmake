@@ -23,6 +23,8 @@ spdx_part(libsecp256k1 "${SECP_VERSION}" MIT DYNAMIC_LINK)
 spdx_part(nettle "${NETTLE_VERSION}" "LGPL-3.0-or-later OR GPL-2.0-or-later" DYNAMIC_LINK)
 spdx_part(xxhash "${XXHASH_VERSION}" BSD-2-Clause DYNAMIC_LINK)
 spdx_part(libwebsockets "${LWS_VERSION}" MIT DYNAMIC_LINK)
+spdx_part(nghttp2 "${NGHTTP2_VERSION}" MIT DYNAMIC_LINK)
+spdx_part(protobuf-c "${PROTOBUFC_VERSION}" BSD-2-Clause DYNAMIC_LINK)
 spdx_part(jansson "${JANSSON_VERSION}" MIT DYNAMIC_LINK)
 spdx_part(libcyaml "${CYAML_VERSION}" ISC DYNAMIC_LINK)
 # The time is that of the commit, so that two builds of it are the same.
