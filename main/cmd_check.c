@@ -79,6 +79,7 @@ static void explain(const struct config *c)
           f->log_transactions ? "" : "default");
     value("control", f->control, f->control ? "" : "no control endpoint");
     value("metrics", f->metrics, f->metrics ? "" : "no metrics endpoint");
+    value("feeds.listen", f->feeds.listen, f->feeds.listen ? "" : "no feeds are taken");
     if (f->database.url)
         connection("database.url", f->database.url, c->from_database);
     else

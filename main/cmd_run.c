@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cli.h"
 #include "command.h"
+#include "feed/serve.h"
 #include "relay/status.h"
 #include "supervisor.h"
 #include "warnings.h"
@@ -20,6 +21,7 @@ struct running {
     struct loop_signal *term, *interrupt, *hangup;
     const struct config_flags *flags;
     const struct config *config;
+    struct feed_serve feeds;
     int exit_code;
     bool terminal; /* the log goes to one */
 };
@@ -118,6 +120,7 @@ static void reload(struct running *r)
         config_changes(r->config, &next, on_change, NULL);
         config_done(&next);
     }
+    feed_serve_reload(&r->feeds);
     supervisor_ready(r->supervisor);
 }
 
@@ -160,6 +163,13 @@ static int run_run(int argc, char **argv)
                         .flags = &a.flags,
                         .config = &config,
                         .terminal = isatty(STDERR_FILENO) == 1};
+    if (feed_serve_fill(&r.feeds, config.file, &service, &err)) {
+        cli_fail(&err);
+        loop_free(r.loop);
+        cli_service_config_done(&service);
+        config_done(&config);
+        return EXIT_USAGE;
+    }
     service.on_exit = on_exit_;
     service.on_drain = on_drain;
     service.arg = &r;

@@ -225,6 +225,12 @@ void config_done(struct config *c)
         free(f->leadership.placement);
         free(f->leadership.lost_commits);
         free(f->manager.era_period);
+        free(f->feeds.listen);
+        free(f->feeds.address);
+        free(f->feeds.cert_file);
+        free(f->feeds.key_file);
+        free(f->feeds.ca_file);
+        free(f->feeds.token_file);
         for (uint32_t i = 0; i < f->chain.extensions_count; i++) {
             free(f->chain.extensions[i].name);
             free(f->chain.extensions[i].explicit_part);

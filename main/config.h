@@ -62,6 +62,13 @@ struct config_retention {
     uint32_t keep_days, interval_ms;
 };
 
+struct config_feeds {
+    char *listen;  /* unix:/path or tcp:host:port; NULL: this relay takes no feeds */
+    char *address; /* by which publishers reach it; NULL: listen */
+    char *cert_file, *key_file, *ca_file; /* TLS */
+    char *token_file;
+};
+
 struct config_file {
     char *name;
     char *log_level;
@@ -74,6 +81,7 @@ struct config_file {
     struct config_leadership leadership;
     struct config_manager manager;
     struct config_retention retention;
+    struct config_feeds feeds;
     struct config_account *accounts;
     uint32_t accounts_count;
 };

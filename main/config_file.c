@@ -91,6 +91,15 @@ static const cyaml_schema_field_t manager_fields[] = {
     UINT_OPT("gap_blocks", struct config_manager, gap_blocks),
     CYAML_FIELD_END,
 };
+static const cyaml_schema_field_t feeds_fields[] = {
+    STR_OPT("listen", struct config_feeds, listen),
+    STR_OPT("address", struct config_feeds, address),
+    STR_OPT("cert_file", struct config_feeds, cert_file),
+    STR_OPT("key_file", struct config_feeds, key_file),
+    STR_OPT("ca_file", struct config_feeds, ca_file),
+    STR_OPT("token_file", struct config_feeds, token_file),
+    CYAML_FIELD_END,
+};
 static const cyaml_schema_field_t retention_fields[] = {
     UINT_OPT("keep_days", struct config_retention, keep_days),
     UINT_OPT("interval_ms", struct config_retention, interval_ms),
@@ -110,6 +119,7 @@ static const cyaml_schema_field_t file_fields[] = {
     SECTION("leadership", leadership, leadership_fields),
     SECTION("manager", manager, manager_fields),
     SECTION("retention", retention, retention_fields),
+    SECTION("feeds", feeds, feeds_fields),
     CYAML_FIELD_SEQUENCE("accounts", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_file,
                          accounts, &account_value, 0, 100000),
     CYAML_FIELD_END,

@@ -79,13 +79,13 @@ static void on_lost(void *arg, const char *peer, const struct err *why)
 static int check(const struct feed_door_config *config, struct err *err)
 {
     if (!config->cert_file != !config->key_file)
-        return err_set(err, ERR_CONFIG, "cert and key of feeds.tls belong together");
+        return err_set(err, ERR_CONFIG, "feeds.cert_file and feeds.key_file belong together");
     if (config->ca_file && !config->cert_file)
-        return err_set(err, ERR_CONFIG, "feeds.tls.ca needs cert and key");
+        return err_set(err, ERR_CONFIG, "feeds.ca_file needs feeds.cert_file and feeds.key_file");
     if (!loop_address_is_local(config->listen) && !config->ca_file && !config->token_file)
         return err_set(err, ERR_CONFIG,
                        "%s can be reached from other machines: publishers need certificates "
-                       "(feeds.tls.ca) or a token (feeds.token_file)",
+                       "(feeds.ca_file) or a token (feeds.token_file)",
                        config->listen);
     return 0;
 }
