@@ -139,17 +139,6 @@ void loop_socket_start(struct loop_socket *s, const struct loop_socket_events *e
     uv_read_start(&s->uv.stream, alloc, on_read);
 }
 
-void loop_socket_read(struct loop_socket *s, bool on)
-{
-    PRE(!s->closed);
-    if (s->ended)
-        return;
-    if (on)
-        uv_read_start(&s->uv.stream, alloc, on_read);
-    else
-        uv_read_stop(&s->uv.stream);
-}
-
 struct outgoing {
     uv_write_t req;
     char data[];

@@ -1,5 +1,5 @@
-/* The frames of gRPC: 1 byte of flags, 4 bytes of length, the message; split over DATA frames in any
- * way. Pure: bytes in, messages out. */
+/* The frames of gRPC: 1 byte of flags, 4 bytes of length, the message; split over DATA frames in
+ * any way. Pure: bytes in, messages out. */
 #include "grpc_internal.h"
 
 enum { KEEP_BYTES = 65536 }; /* the memory of a longer message is freed after it */

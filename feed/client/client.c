@@ -495,7 +495,7 @@ static void stream_ended(struct feed_client *c)
         wait = delay(c);
         break;
     case FEED_WIRE_NOT_LEADER:
-        /* The first time at once; relays that disagree send us to and fro. */
+        /* The first time at once; relays that disagree about it would do so for ever. */
         wait = delay(c) / (c->backoff.attempt > 1 ? 1 : 20);
         elsewhere = true;
         free(c->leader);

@@ -60,6 +60,8 @@ door 'xxhash\.h' '^chain/codec/|^test/'
 door 'secp256k1[a-z_]*\.h' '^chain/keys/|^test/'
 door 'libwebsockets\.h' '^net/|^test/'
 door 'openssl/[a-z0-9_]*\.h' '^net/|^chain/keys/|^election/|^store/|^test/'
+door 'nghttp2/nghttp2\.h' '^net/|^test/'
+door 'protobuf-c/protobuf-c\.h|feed\.pb-c\.h' '^feed/wire/'
 door 'cyaml/cyaml\.h' '^main/'
 
 # Banned calls.

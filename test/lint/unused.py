@@ -19,7 +19,8 @@ KEPT = {  # regular expressions of whole names
     'answer(_at|s_dump)': 'the simulated node answers with every row, and docs/answers.md has each',
     'config_keys|config__range': 'a test compares docs/config.md with the table of keys',
     'loop_open_handles': 'tests wait until everything is closed',
-    'key_verify': 'tests verify signatures with it; feeds will verify those of ed25519',
+    'feed_door_(address|sessions)|grpc_server_connections':
+        'tests ask for the port that was free, and wait until every publisher is gone',
     'scale_put_u(64|128)': 'devchain writes what the codec reads',
     'metadata_(version|extrinsic_version|event_name|extension_(count|at)|type_(address|event_record))':
         'tests read what was parsed, and which form of it was asked for',

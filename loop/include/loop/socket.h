@@ -34,7 +34,6 @@ struct loop_socket *loop_socket_connect(struct loop *l, const char *address,
                                         const struct loop_socket_events *events, void *arg,
                                         struct err *err);
 void loop_socket_start(struct loop_socket *s, const struct loop_socket_events *events, void *arg);
-void loop_socket_read(struct loop_socket *s, bool on);
 void loop_socket_write(struct loop_socket *s, const void *data, size_t len); /* copied */
 size_t loop_socket_queued(const struct loop_socket *s); /* bytes that the kernel has not taken */
 /* The other end, for people: "192.0.2.1:4711", or "unix". */

@@ -68,7 +68,7 @@ struct grpc_call_events {
 };
 
 /* Queue a message. Over the cap of the call or of its connection the call ends as
- * RESOURCE_EXHAUSTED: nothing waits for a reader that stands still. */
+ * RESOURCE_EXHAUSTED: nothing waits for a reader that does not read. */
 void grpc_call_send(struct grpc_call *c, const void *message, size_t len);
 size_t grpc_call_queued(const struct grpc_call *c);
 /* true: deliver no message, and let the peer's window close. */

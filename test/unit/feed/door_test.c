@@ -337,7 +337,7 @@ static void test_strangers_stay_outside(void **state)
     assert_int_equal(write(fd, "open sesame\n", 12), 12);
     close(fd);
     open_door(w, path);
-    static const char *const wrong[] = {NULL, "open", "open sesame!", "opem sesame"};
+    static const char *const wrong[] = {NULL, "open", "open sesame!", "open sesami"};
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         err_clear(&w->failed);
         publish(w, "take", w->target, wrong[i]);

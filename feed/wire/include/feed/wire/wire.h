@@ -1,5 +1,5 @@
-/* The messages of feed.proto as plain structs: what comes is parsed and checked here, what leaves is
- * written here. No other file sees the generated code. Pure. */
+/* The messages of feed.proto as plain structs: what comes is parsed and checked here, and what
+ * leaves is written here. No other file sees the generated code. Pure. */
 #ifndef FEED_WIRE_WIRE_H
 #define FEED_WIRE_WIRE_H
 
