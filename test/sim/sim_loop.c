@@ -122,6 +122,30 @@ void loop_task_cancel(struct loop_task *task)
     list_remove(&task->node);
 }
 
+/* The thread pool is as fast as the loop. */
+struct working {
+    struct loop_task task;
+    struct loop_work *work;
+};
+
+static void work_done(struct loop_task *task)
+{
+    struct working *x = CONTAINER_OF(task, struct working, task);
+    struct loop_work *w = x->work;
+    free(x);
+    w->done(w);
+}
+
+void loop_work_start(struct loop *l, struct loop_work *w, void (*run)(struct loop_work *w),
+                     void (*done)(struct loop_work *w))
+{
+    struct working *x = xcalloc(1, sizeof(*x));
+    *w = (struct loop_work){.run = run, .done = done};
+    x->work = w;
+    run(w);
+    loop_post(l, &x->task, work_done);
+}
+
 /* ---- timers ---- */
 
 static void fired(struct world *w, struct event *e);
