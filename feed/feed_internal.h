@@ -23,8 +23,8 @@ struct feed_trailer {
     const uint8_t *digest, *signature;
 };
 
-/* What one session sent after one header. It lives until the core drops it and nothing that is under
- * way for it uses it any more. */
+/* What one session sent after one header. It lives until the core drops it and nothing that is
+ * under way for it uses it any more. */
 struct feed_copy_bytes {
     struct feed *feed;
     uint64_t id;

@@ -112,11 +112,6 @@ void feed__gone(struct feed_core *f, const struct feed_session_row *s)
     session_moved(f, s->state, SM_OUTSIDE);
 }
 
-const char *feed_phase_name(enum feed_phase phase)
-{
-    return sm_name(&phases, phase);
-}
-
 const char *feed_end_name(enum feed_end end)
 {
     static const char *const names[] = {

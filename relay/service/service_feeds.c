@@ -1,5 +1,5 @@
 /* The room of feeds: batches of redundant publishers, for the accounts that this relay leads. The
- * door that publishers connect to is given by whoever made the service. */
+ * configuration of the service has the door that publishers connect to. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 -- txrelay: feeds: operators create them, and the leader of a feed's account takes its batches.
 --
 -- A batch is taken by one statement, which moves the cursor and inserts the calls. It is conditional on
--- the cursor, so of any number of racers one wins, whoever leads. Each call is an ordinary transaction:
+-- the cursor, so of any number of racers one wins, whichever relay leads. Each call is an ordinary transaction:
 -- its creator is feed/NAME/NUMBER, its role feed/NAME (which nobody is a member of, so only operators
 -- cancel it), and its key feed/NAME/NUMBER/INDEX.
 

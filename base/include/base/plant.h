@@ -105,7 +105,7 @@
     X(NONCE_ONCE, "nonce-once", "one answer about the account's nonce suffices for everything")    \
     X(ILLEGAL_PHASE, "illegal-phase", "the manager leads without having asked pool and nonce")
 
-/* Those of the core of a feed, which has a simulation of its own: test/unit/feed/feed_model_test. */
+/* Those of the core of a feed, which has a simulation of its own (test/unit/feed). */
 #define FEED_PLANT_TABLE(X)                                                                        \
     X(FEED_LIAR_FIRST, "feed-liar-first", "a publisher whose copy was bad may try again at once")  \
     X(FEED_SKIP_UNTOLD, "feed-skip-untold", "a loser is not told to skip")                         \

@@ -1,7 +1,7 @@
-/* The feeds of one relay: sessions of publishers, their copies of batches, and what becomes of them.
- * One core (feed/core/feed.h) per feed decides. The room keeps the bytes, verifies copies on the
- * thread pool, and asks its host, the relay, for everything that it does not have: which feeds there
- * are, whether this relay leads their account, the chain's metadata, and the database.
+/* The feeds of one relay: sessions of publishers, their copies of batches, and what becomes of
+ * them. One core (feed/core/feed.h) per feed decides. The room keeps the bytes, verifies copies on
+ * the thread pool, and asks its host, the relay, for everything that it does not have: which feeds
+ * there are, whether this relay leads their account, the chain's metadata, and the database.
  *
  *   door (gRPC) --> feed_session_*        send, hold <-- feed_session_ops
  *                         |

@@ -274,7 +274,8 @@ static void keep(struct model *m, struct relay *r, const struct feed_effect *fx,
         violation(m, "B04: more is kept than is allowed");
 }
 
-/* A publisher whose copy was bad does not win that number again while one is there that had no turn. */
+/* A publisher whose copy was bad does not win that number again while one is there that had no
+ * turn. */
 static void won(struct model *m, int relay, const struct feed_effect *fx)
 {
     struct relay *r = &m->relays[relay];

@@ -1,6 +1,6 @@
-/* A feed on virtual time: publishers that crash, stall, lie, send wrong numbers and pipeline; relays
- * that die, lose answers, or believe that they lead when they do not; and a database whose cursor
- * decides. One seed decides all of it. */
+/* A feed on virtual time: publishers that crash, stall, lie, send wrong numbers and pipeline;
+ * relays that die, lose answers, or believe that they lead when they do not; and a database whose
+ * cursor decides. One seed decides all of it. */
 #ifndef TEST_FEED_MODEL_H
 #define TEST_FEED_MODEL_H
 
