@@ -1,7 +1,7 @@
 /* Bytes of an HTTP/2 client into a server's connection, with the preface, SETTINGS and one open
- * call in front of them. The first byte is the length of the pieces. Each call ends once, nothing comes
- * of a call after its end or while it is paused, queues stay under their caps, and everything is
- * freed. */
+ * call in front of them. The first byte is the length of the pieces. Each call ends once, nothing
+ * comes of a call after its end or while it is paused, queues stay under their caps, and everything
+ * is freed. */
 #include <stdlib.h>
 #include <string.h>
 
