@@ -7,7 +7,7 @@ from harness import proc
 
 ASKS = ('malloc', 'calloc', 'realloc', 'posix_memalign', 'aligned_alloc')
 WRAPPERS = ('xmalloc', 'xcalloc', 'xrealloc', 'xstrdup')  # base/check.h: who asks is who calls these
-LAYERS = ('base', 'loop', 'schema', 'store', 'listen', 'election', 'net', 'chain', 'relay', 'main')
+LAYERS = ('base', 'loop', 'schema', 'store', 'listen', 'election', 'net', 'feed', 'chain', 'relay', 'main')
 
 
 def command(path):

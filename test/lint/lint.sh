@@ -108,7 +108,7 @@ hits=$(tree | grep -E '\.sh$|^dev$|^\.ci/|Dockerfile' | grep -v '^test/lint/' |
 hits=$(tree | grep -vE '^test/vectors/' | xargs -r grep -nE '^(<{7}|>{7}) ' /dev/null) && finding "a conflict marker: $hits"
 
 # SQL lives in files.
-for f in $(echo "$files" | grep -E '^(store|listen|main|relay|election)/'); do
+for f in $(echo "$files" | grep -E '^(store|listen|main|relay|election|feed)/'); do
   grep -nE '"[^"]*\b(INSERT INTO|UPDATE txrelay|DELETE FROM|FROM txrelay|SELECT .* FROM [a-z_]*(accounts|outbox|transactions|attempts))' "$f" /dev/null && finding "SQL in a C string: $f"
 done
 
@@ -152,7 +152,7 @@ done
 
 # Wording: phrases that docs/glossary.md and plain English replace (alert or notify, suspended, "for N blocks").
 phrases='\b(is|are|was|were|be) told\b|\bstands? still\b|\b(so often|for so long|after so many|whoever)\b|\bfacts:|\bpool\.md\b'
-hits=$(tree | grep -E '^(base|loop|net|chain|store|listen|election|relay|main|schema|docs)/.*\.(c|h|sql|md)$|^README\.md$' |
+hits=$(tree | grep -E '^(base|loop|net|feed|chain|store|listen|election|relay|main|schema|docs)/.*\.(c|h|sql|md)$|^README\.md$' |
   xargs -r grep -nEi "$phrases" /dev/null) && finding "wording that docs/glossary.md replaces: $hits"
 
 # Pages name who acts: an application, an operator, another program, any login.
