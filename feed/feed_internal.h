@@ -69,7 +69,7 @@ struct feed {
     int publisher_count;
     bool paused, listed, stepping;
     int64_t epoch;     /* that it is served under; 0: it is not */
-    enum feed_end end; /* what sessions were told when it was left */
+    enum feed_end end; /* of its sessions, when it was left */
     struct feed_core *core;
     struct loop_timer *timer;
     uint64_t load;                  /* of the core, to be answered; 0: none */

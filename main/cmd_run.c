@@ -165,7 +165,6 @@ static int run_run(int argc, char **argv)
                         .terminal = isatty(STDERR_FILENO) == 1};
     if (feed_serve_fill(&r.feeds, config.file, &service, &err)) {
         cli_fail(&err);
-        loop_free(r.loop);
         cli_service_config_done(&service);
         config_done(&config);
         return EXIT_USAGE;

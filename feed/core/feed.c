@@ -276,7 +276,7 @@ static void load_later(struct feed_core *f, uint64_t now)
 static void skip(struct feed_core *f, struct feed_session_row *s, int64_t number)
 {
     if (s->state == FEED_SKIPPED && s->number == number)
-        return; /* a publisher that pipelines: it was told */
+        return; /* a publisher that pipelines: it has the message already */
     if (s->state == FEED_SKIPPED)
         feed__session(f, s, FEED_PASSED);
     feed__session(f, s, FEED_SKIPPED);
@@ -800,7 +800,7 @@ const char *feed_core_check(const struct feed_core *f)
         return "more is kept than is allowed";
     if (f->phase == FEED_FREE && f->skipped && !f->barred &&
         f->abandoned_count < f->config.abandoned_max)
-        return "a session was told to wait, and nothing is waited for";
+        return "a session waits, and the core waits for nothing";
     if (f->leaving && !waits_for_answer(f))
         return "the feed is to be left, and nothing is waited for";
     return NULL;

@@ -104,7 +104,7 @@ struct feed_host_ops {
     void (*load)(void *arg);
     void (*take)(void *arg, struct feed_take *t);
     /* Is it exactly one call of this chain? 0; ERR_DECODE with the reason; any other error: that
-     * cannot be told now. */
+     * is not known now. */
     int (*check_call)(void *arg, const uint8_t *call, size_t len, struct err *err);
 };
 

@@ -2,8 +2,8 @@
  * next number is taken. feed_step(core, now, event) -> effects, without clock, socket or SQL.
  *
  * - The cursor is the number of the last batch that the database has. Only number cursor + 1 can be
- *   taken. The first session that sends its header is the winner; the others are told to skip it,
- *   and their items of it are dropped.
+ *   taken. The first session that sends its header is the winner; the others skip it, and their
+ *   items of it are dropped.
  * - A copy is what one session sent after one header. The core numbers copies and never uses a
  *   number again. Effects and answers name the copy, so an answer about a copy that was given up
  *   changes nothing, whatever happened to its number since.
@@ -87,7 +87,7 @@ enum feed_end {
 
 enum feed_event_type {
     FEED_EV_SERVE,    /* this relay leads the account, and the feed is not paused */
-    FEED_EV_LEAVE,    /* no longer: end is what the sessions are told */
+    FEED_EV_LEAVE,    /* no longer: its sessions end with `end` */
     FEED_EV_LOADED,   /* answer to LOAD */
     FEED_EV_OPEN,     /* a session is there */
     FEED_EV_HEADER,   /* the header of a batch */

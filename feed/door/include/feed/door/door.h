@@ -28,7 +28,7 @@ const char *feed_door_address(const struct feed_door *d); /* with the real port 
 size_t feed_door_sessions(const struct feed_door *d);
 /* Reads certificates and the token again; what was in force stays if it fails. */
 int feed_door_reload(struct feed_door *d, struct err *err);
-/* Publishers are told to connect elsewhere. Open streams go on for grace_ms. */
+/* Publishers connect elsewhere from now on. Open streams go on for grace_ms. */
 void feed_door_drain(struct feed_door *d, uint64_t grace_ms);
 /* At once: every session is gone. */
 struct feed_door *feed_door_close(struct feed_door *d);
