@@ -115,12 +115,11 @@ int loop__listen(struct loop *l, union loop_endpoint *uv, const struct loop_addr
         rc = uv_listen(&uv->stream, 64, cb);
     if (rc == 0)
         return 0;
-    return err_set(err, ERR_IO, "cannot listen on %s: %s%s", a->text,
-                   rc == UV_EACCES && a->is_unix && lacks_folder(a)
-                       ? "its folder does not exist: create it"
-                       : uv_strerror(rc),
-                   rc == UV_EADDRINUSE ? ": stop the program that has it, or give another one"
-                                       : "");
+    return err_set(
+        err, ERR_IO, "cannot listen on %s: %s%s", a->text,
+        rc == UV_EACCES && a->is_unix && lacks_folder(a) ? "its folder does not exist: create it"
+                                                         : uv_strerror(rc),
+        rc == UV_EADDRINUSE ? ": stop the program that has it, or give another one" : "");
 }
 
 char *loop__bound_name(const union loop_endpoint *uv, const struct loop_address *a)
