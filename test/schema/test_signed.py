@@ -228,7 +228,7 @@ class Signed(Case):
         self.assertEqual(self.relay.value("SELECT txrelay.leader_reject(%s, %s, %s, '{failed}', '{bad signature}')", self.alice,
                                           epoch, [tx]), 1)
         self.assertEqual((self.status(tx)['outcome'], self.status(tx)['error']), ('failed', 'bad signature'))
-        self.assertIn('"outcome" : "failed"', self.heard(listener)[0][1])
+        self.assertIn('"outcome":"failed"', self.heard(listener)[0][1])
         self.assertEqual(self.put(extrinsic(), key='k'), tx, 'the same bytes are the same transaction')
         self.refused('TR002', self.relay.value, "SELECT txrelay.leader_reject(%s, %s, %s, '{failed}', '{x}')", self.alice, epoch, [tx])
 
