@@ -186,7 +186,8 @@ static bool is_lost(const struct manager *m, const struct row *row)
  * be out there at another nonce. */
 static bool is_doubtful(const struct manager *m, const struct row_end *e)
 {
-    return m->reconcile.on && !e->tx.has_block && !(e->requeue && e->tx.used_block);
+    return m->reconcile.on && !m->reconcile.settled && !e->tx.has_block &&
+           !(e->requeue && e->tx.used_block);
 }
 
 /* A refusal is stored before the end of its row, or it would be missing in the history. */

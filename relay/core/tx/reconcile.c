@@ -22,6 +22,7 @@
 #include "ends.h"
 #include "load.h"
 #include "probe.h"
+#include "sign.h"
 #include "stop.h"
 
 void manager__found_clear(struct manager *m)
@@ -31,7 +32,8 @@ void manager__found_clear(struct manager *m)
     free(m->reconcile.found);
     m->reconcile.found = NULL;
     m->reconcile.found_count = 0;
-    m->reconcile.adopt_due = m->reconcile.on = false;
+    m->reconcile.adopt_due = m->reconcile.on = m->reconcile.settled = false;
+    m->reconcile.adopted = 0;
     m->reconcile.from = 0;
     m->era_wait = (struct era_wait){0};
 }
@@ -135,12 +137,15 @@ bool manager__try_collect(struct manager *m, const struct tx_included *x,
     /* Of a life that is over, nothing is news but what lost commits have sent. */
     bool over = m->suspension.why == MANAGER_SUSPENSION_REAPED && !m->era_wait.on;
     bool dead = !block && m->final.known && x->nonce < m->final.nonce; /* in a pool */
-    if (!x->bytes || x->signature != TX_SIGNATURE_GOOD || (row && row->presigned) || over || dead ||
-        (!row && on_record(m, x, block)))
+    if (!x->bytes || x->signature != TX_SIGNATURE_GOOD || over || dead)
         return false;
-    if (row ? row->end || row->foreign || !same_call(row, x) : !m->reconcile.on)
+    bool other = row && (row->presigned || row->end || row->foreign || !same_call(row, x));
+    bool lost = m->reconcile.on && (row ? block != NULL : !on_record(m, x, block));
+    if (!lost && (!row || other))
         return false;
     keep(m, x, block ? block->time_ms : -1);
+    if (other)
+        return false; /* it is not the row's: see displaced */
     if (row && block) {
         row->found = true;
         m->reconcile.adopt_due = m->reconcile.adopt_due || !m->reconcile.on;
@@ -206,14 +211,29 @@ static uint64_t before_all(const struct manager *m)
     return from;
 }
 
+/* A final block shows that something else used a row's nonce. The lost commits may have ended the
+ * row and given its nonce to another transaction. That one can be adopted once the row has ended,
+ * which is stored when the account is reconciled: so what was found is adopted a second time. */
+static bool displaced(const struct manager *m)
+{
+    for (size_t i = 0; i < m->reconcile.found_count && m->reconcile.on; i++) {
+        const struct row *row = line_at(&m->line, m->reconcile.found[i].nonce);
+        bool ends = row && row->end && !row->end->tx.has_block && row->end->tx.used_block;
+        if (ends && (m->suspension.why != MANAGER_SUSPENSION_REAPED || manager__dead(m, row)))
+            return true;
+    }
+    return false;
+}
+
 void manager__adopt_pump(struct manager *m)
 {
-    struct adopt_view v = {.due = m->reconcile.adopt_due,
-                           .loaded = m->phase >= MANAGER_CHAIN_WAIT,
-                           .first_probe = m->phase == MANAGER_PROBE_POOL_WAIT ||
-                                          m->phase == MANAGER_PROBE_NONCE_WAIT,
-                           .requeuing = m->reconcile.adopt_due && manager__requeuing(m),
-                           .storing = m->writes.out[MANAGER_FX_STORE_ADOPT]};
+    struct adopt_view v = {
+        .due = m->reconcile.adopt_due,
+        .loaded = m->phase >= MANAGER_CHAIN_WAIT,
+        .first_probe = m->phase == MANAGER_PROBE_POOL_WAIT || m->phase == MANAGER_PROBE_NONCE_WAIT,
+        .requeuing = m->reconcile.adopt_due &&
+                     (manager__requeuing(m) || (m->reconcile.settled && displaced(m))),
+        .storing = m->writes.out[MANAGER_FX_STORE_ADOPT]};
     if (adopt_next(&v) != ADOPT_STORE)
         return;
     m->reconcile.adopt_due = false;
@@ -235,6 +255,12 @@ void manager__adopted(struct manager *m, const struct manager_event *ev)
     PRE(m->phase >= MANAGER_CHAIN_WAIT);
     if (m->reconcile.on)
         m->reconcile.done = true;
+    if (!m->reconcile.settled && displaced(m)) {
+        m->reconcile.settled = m->reconcile.adopt_due = true;
+        m->reconcile.adopted = count;
+        return;
+    }
+    count += m->reconcile.adopted;
     if (m->reconcile.found_count)
         manager__alert(m,
                        "the database lost commits, or the key is used elsewhere: of %zu extrinsics "

@@ -722,6 +722,38 @@ static void no_stop_in_the_wait(void **state)
     script_free(s);
 }
 
+/* The lost commits had ended a transaction and given its nonce to another one: a block shows that
+ * one's extrinsic. It can be adopted once the nonce is free, so it is given to the database again
+ * when the former one has ended. */
+static void nonce_was_given_to_another(void **state)
+{
+    (void)state;
+    for (unsigned presigned = 0; presigned < 2; presigned++) {
+        struct script *s = script_new(NULL);
+        struct tx_pending row = loaded_row(s, 3, "signed");
+        row.submitted_block = 98;
+        row.presigned = presigned;
+        script_free(s);
+        s = waiting(&row, 1, 100);
+        struct tx_included x = signed_at(3, 9, 77);
+        block(s, 99, 4, 1, &x);
+        block(s, 100, 4, 0, NULL);
+        questions(s, 4, 0, NULL);
+        assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->adopt.count, 1);
+        none(s, MANAGER_FX_STORE_FINISH);
+        stored(s, MANAGER_FX_STORE_ADOPT);
+        assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].outcome, "usurped");
+        none(s, MANAGER_FX_STORE_ADOPT);
+        stored(s, MANAGER_FX_STORE_FINISH);
+        none(s, MANAGER_FX_READY);
+        assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->adopt.count, 1);
+        feed(s, (struct manager_event){.type = MANAGER_EV_STORED,
+                                       .stored = {.write = MANAGER_FX_STORE_ADOPT, .adopted = 1}});
+        expect(s, MANAGER_FX_LOAD);
+        script_free(s);
+    }
+}
+
 static void wait_of_unknown_outcome(void **state)
 {
     (void)state;
@@ -894,6 +926,7 @@ int main(void)
         cmocka_unit_test(nothing_ends),
         cmocka_unit_test(what_a_block_shows_is_stored),
         cmocka_unit_test(no_stop_in_the_wait),
+        cmocka_unit_test(nonce_was_given_to_another),
         cmocka_unit_test(wait_of_unknown_outcome),
         cmocka_unit_test(lost_attempt_below_used_nonces),
         cmocka_unit_test(reaped_in_the_wait),
