@@ -107,12 +107,14 @@ static void check_poor(struct world *w, struct duty *d, const struct relay *r, i
 
 /* ---- events and effects ---- */
 
-/* While commits may be lost, no stop counts: it comes again. */
+/* While commits may be lost, no stop counts, nor one that came before the load: it comes again. */
 static void told_stops(const struct world *w, const struct relay *r, int account, struct duty *d,
                        const struct manager_event *ev)
 {
-    if (manager_view_of(r->service->accounts[account].manager).reconciles)
+    if (manager_view_of(r->service->accounts[account].manager).reconciles) {
+        memset(d->stop_told, 0, sizeof(d->stop_told));
         return;
+    }
     for (size_t i = 0; i < ev->looked.count; i++)
         if (ev->looked.stops[i].outcome && !d->stop_told[ev->looked.stops[i].id])
             d->stop_told[ev->looked.stops[i].id] = w->now;
