@@ -119,7 +119,7 @@ class Queue(Base):
             with self.assertRaises(psycopg2.errors.ProgramLimitExceeded):
                 world.pg.query('NOTIFY anything')
         proc.wait_for('a relay to see it', lambda: world.pg.value(SHUT), 20)
-        self.assertEqual(world.pg.query('SELECT relay, code FROM txrelay.blocked_relays'), [(None, 'queue')])
+        self.assertIn((None, 'queue'), world.pg.query('SELECT relay, code FROM txrelay.blocked_relays'))
         for relay in world.relays:
             relay.wait_log('relay.blocked .*code=queue ')
             self.assertEqual(relay.control({'cmd': 'status'})['obstacle'], 'queue')
@@ -140,7 +140,8 @@ class Queue(Base):
         begun = time.monotonic()
         self.others.query('SELECT pg_terminate_backend(%s)', (self.stuck.info.backend_pid,))
         proc.wait_for('a relay to see it', lambda: not world.pg.value(SHUT), 120)
-        self.assertEqual(world.pg.query('SELECT * FROM txrelay.blocked_relays'), [])
+        # While the server removes the queue's files a listener may be without an answer, and say so.
+        proc.wait_for('nothing to keep a relay', lambda: not world.pg.query('SELECT FROM txrelay.blocked_relays'), 120)
         report(f'emptied {time.monotonic() - begun:.1f} s after that session was ended')
         self.work('with room again')
         self.assertEqual(self.heard(ear), set(CHANNELS))
