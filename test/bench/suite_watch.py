@@ -115,13 +115,13 @@ def show(args, pairs, scrape_us, sample_us):
     result = {'pairs': [{'off': p[False], 'on': p[True]} for p in pairs], 'scrape_us': scrape_us, 'sample_us': sample_us}
     rows = []
     for what in ('tx_per_s', 'cpu_us_per_tx'):
-        ratios = [p[True][what] / p[False][what] for p in pairs]
+        ratios = sorted(p[True][what] / p[False][what] for p in pairs)
         result[f'{what} ratio'] = statistics.median(ratios)
-        error = statistics.stdev(ratios) / len(ratios) ** 0.5 if len(ratios) > 1 else 0
+        low, high = (ratios[round(q * (len(ratios) - 1))] for q in (0.25, 0.75))
         rows.append([what.replace('_', ' '), f'{statistics.median(p[False][what] for p in pairs):.0f}',
                      f'{statistics.median(p[True][what] for p in pairs):.0f}',
-                     f'{(statistics.mean(ratios) - 1) * 100:+.1f} % +- {error * 100:.1f}'])
-    table(f'metrics scraped each second, {len(pairs)} pairs of windows of {args.watch_seconds} s', ['', 'not scraped', 'scraped', 'mean of pairs'],
+                     f'{(statistics.median(ratios) - 1) * 100:+.1f} % ({(low - 1) * 100:+.1f}..{(high - 1) * 100:+.1f})'])
+    table(f'metrics scraped each second, {len(pairs)} pairs of windows of {args.watch_seconds} s', ['', 'not scraped', 'scraped', 'pairs: median (quartiles)'],
           rows)
     print(f'  one scrape takes {scrape_us:.0f} us of the relay\'s CPU: {scrape_us / 1e4:.3f} % of a core at one a second\n'
           f'  the count of what waits takes {sample_us:.0f} us of Postgres each {SAMPLE_EVERY_S} s: '
