@@ -32,6 +32,8 @@ fresh && printf '#include <store/store.h>\n' >"$tmp/t/base/a.c" && expect bracke
 fresh && printf '#include <uv.h>\n' >"$tmp/t/store/a.c" && expect door 'whose door is'
 fresh && printf '#include <libpq-fe.h>\n' >"$tmp/t/relay/a.c" && expect door 'whose door is'
 fresh && printf '#include <libwebsockets.h>\n' >"$tmp/t/chain/node/a.c" && expect door 'whose door is'
+fresh && printf '#include <nghttp2/nghttp2.h>\n' >"$tmp/t/chain/node/a.c" && expect door 'whose door is'
+fresh && printf '#include <protobuf-c/protobuf-c.h>\n' >"$tmp/t/net/a.c" && expect door 'whose door is'
 fresh && printf '#include <secp256k1.h>\n' >"$tmp/t/chain/codec/a.c" && expect door 'whose door is'
 fresh && printf '#include "chain/keys/keys.h"\n' >"$tmp/t/chain/codec/a.c" && expect room 'chain/codec may not use'
 fresh && printf 'void f(char *a)\n{\n    strcpy(a, "x");\n}\n' >"$tmp/t/base/a.c" && expect banned 'banned call'

@@ -302,19 +302,20 @@ static void test_input_waits_for_output(void **state)
     (void)state;
     struct pair p;
     struct grpc_limits limits = {.window_bytes = 65535, .call_out_bytes = 100000};
-    struct grpc_limits wide = {.call_out_bytes = 64 << 20, .conn_out_bytes = 64 << 20};
+    struct grpc_limits wide = {
+        .window_bytes = 65535, .call_out_bytes = 64 << 20, .conn_out_bytes = 64 << 20};
     begin(&p, 1, 5000, &wide, &limits);
     server.then = echo;
     call(&p, "/test/echo", 0);
     pair_run(&p);
-    p.server.stuck = true; /* the client reads nothing */
+    grpc_call_pause(client.call, true); /* the client takes no answer, and its window closes */
     for (uint32_t i = 0; i < 60000; i++)
         send(&client, i, 100);
     pair_run(&p);
-    assert_non_null(server.call);
-    assert_true(server.messages < 60000);
+    assert_non_null(server.call); /* not cut for its queue */
+    assert_true(server.messages < 20000);
     assert_true(grpc_call_queued(server.call) <= 100000);
-    p.server.stuck = false;
+    grpc_call_pause(client.call, false);
     pair_run(&p);
     assert_int_equal(client.messages, 60000);
     finish(&p);
@@ -383,6 +384,29 @@ static void test_a_silent_peer_is_noticed(void **state)
     assert_int_equal(client.status, GRPC_UNAVAILABLE);
     assert_int_equal(server.status, GRPC_UNAVAILABLE);
     assert_string_equal(p.server.why.text, "the peer is silent");
+    finish(&p);
+}
+
+/* It sends, so it is not silent, and takes nothing. */
+static void test_a_connection_that_takes_no_output_ends(void **state)
+{
+    (void)state;
+    struct pair p;
+    struct grpc_limits patient = {.keepalive_ms = 3600000, .stall_ms = 3600000};
+    begin(&p, 1, 50, &patient, NULL);
+    call(&p, "/test/echo", 0);
+    pair_run(&p);
+    p.server.stuck = true;
+    send(&server, 0, 100);
+    for (int i = 0; i < 7 && !p.server.over; i++) {
+        nghttp2_submit_ping(p.client.conn->session, NGHTTP2_FLAG_NONE, NULL);
+        h2__conn_turn(p.client.conn, p.now);
+        pair_run(&p);
+        pair_wait(&p, 5000);
+    }
+    assert_true(p.server.over);
+    assert_string_equal(p.server.why.text, "the peer takes no output");
+    assert_int_equal(server.status, GRPC_UNAVAILABLE);
     finish(&p);
 }
 
@@ -545,6 +569,7 @@ int main(void)
         cmocka_unit_test(test_a_deadline_ends_both_sides),
         cmocka_unit_test(test_an_idle_connection_lives_by_its_pings),
         cmocka_unit_test(test_a_silent_peer_is_noticed),
+        cmocka_unit_test(test_a_connection_that_takes_no_output_ends),
         cmocka_unit_test(test_a_closed_window_ends_the_call),
         cmocka_unit_test(test_a_message_that_does_not_end_is_refused),
         cmocka_unit_test(test_no_settings_in_time),
