@@ -262,7 +262,8 @@ class Locks(Harm):
             'leader_requeue': f"({a}, {e}, '{{0}}', '{{NULL}}', '{{NULL}}', '{{NULL}}', '{{NULL}}', '{{usurped}}', '{{x}}', '{{NULL}}')",
             'leader_nonce': f'({a}, {e}, 9)', 'leader_pause': f"({a}, {e}, 'payment', 'x')",
             'leader_adopt': f"({a}, {e}, '{{5}}', ARRAY[sha256('z')], ARRAY['\\x8455'::bytea], '{{1}}', '{{0}}', '{{-1}}', '{{-1}}', '{{NULL}}', 1, 1, 5, true, 5)",
-            'leader_heard': f'({a}, {e}, 7)',
+            'leader_heard': f'({a}, {e}, 7)', 'leader_feeds': f"('{{{a}}}', 'relay-a', 'a:1')",
+            'leader_feed_take': f"({a}, {e}, 'prices', 0, sha256('p'), sha256('d'), ARRAY['\\x0103'::bytea], '{{0}}', '{{NULL}}', '{{NULL}}', '{{NULL}}', '{{NULL}}', '{{NULL}}', '{{NULL}}', '{{0}}')",
             'leader_obstacles': f"('{{{a}}}', '{{{e}}}', '{{node}}', '{{x}}', '{{0}}')",
             'leader_cleanup': f"({a}, {e}, interval '1 day', 100)",
             'leader_claim': f"({a}, 'relay-a', 'a:1', false, 3000, 9000)",
@@ -278,6 +279,7 @@ class Locks(Harm):
         queued, = self.enqueue()
         body = b'\x84\0' + h32('alice') + b'\1' + bytes(68)
         signed = self.app.value('SELECT txrelay.enqueue_signed(%s)', bytes([len(body) << 2 & 255 | 1, len(body) >> 6]) + body)
+        self.owner.rows("SELECT txrelay.feed_create('prices', 'alice', ARRAY[sha256('p')])")
         statements = self.statements(queued, signed, pending, bumped)
         self.assertEqual(sorted(statements), names, 'a new statement of the leader needs its place here')
         for lock in self.locks(queued, signed, pending, bumped):

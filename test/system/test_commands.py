@@ -131,7 +131,7 @@ class Acting(unittest.TestCase):
             self.assertIn('alice is paused', cli('pause', 'alice', 'lunch', *db).stdout)
             tx = world.enqueue('later')
             self.assertIn('lunch', cli('blocked', *db).stdout)
-            late = cli('wait', str(tx), '--timeout', '0.5', *db, check=False)
+            late = cli('wait', str(tx), '--timeout', '5', *db, check=False)
             self.assertEqual(late.returncode, 3)
             for word in (f'transaction {tx} is not finalized', 'why', 'paused: lunch'):
                 self.assertIn(word, late.stderr)
