@@ -74,6 +74,7 @@ struct feed {
     struct loop_timer *timer;
     uint64_t load;                  /* of the core, to be answered; 0: none */
     uint64_t load_after;            /* by a read that began after this many had begun */
+    uint64_t store_after;           /* a read that began after this many shows the last store */
     struct feed_copy_bytes *copies; /* uthash by id */
     /* What the event of the present step brought. */
     const uint8_t *item;

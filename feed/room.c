@@ -94,6 +94,7 @@ static void carry_out(struct feed *f, const struct feed_effect *fx)
         feed__copy_verify(feed__copy_of(f, fx->copy), &f->trailer);
         return;
     case FEED_FX_STORE:
+        f->store_after = UINT64_MAX;
         feed__copy_store(feed__copy_of(f, fx->copy));
         return;
     case FEED_FX_DROP:
@@ -121,6 +122,8 @@ void feed__step(struct feed *f, const struct feed_event *ev)
     size_t count;
     PRE(!f->stepping); /* a door gives nothing from inside send or hold */
     f->stepping = true;
+    if (ev->type == FEED_EV_STORED)
+        f->store_after = f->room->reads;
     feed_step(f->core, loop_now_ms(f->room->loop), ev, &effects, &count);
     for (size_t i = 0; i < count; i++)
         carry_out(f, &effects[i]);
@@ -190,6 +193,24 @@ static void serve(struct feed *f)
         log_info("feed.served", "feed=%s epoch=%" PRId64, f->name, f->epoch);
         feed__step(f, &(struct feed_event){.type = FEED_EV_SERVE});
     }
+}
+
+/* An operator removed the feed and created it again, or its cursor moved in another way: publishers
+ * send other numbers than the core waits for. The read of this row began after the last store. */
+static void renew(struct feed *f)
+{
+    int64_t last = feed_core_last(f->core);
+    bool loaded = feed_core_phase(f->core) > FEED_LOAD_LATER;
+    if (!f->epoch || !loaded || f->store_after >= f->room->reads || f->row_last == last)
+        return;
+    log_warn("feed.renewed", "feed=%s last=%" PRId64 " before=%" PRId64, f->name, f->row_last,
+             last);
+    f->why_session = EVERY_SESSION;
+    snprintf(f->why, sizeof(f->why), "the feed was created again, and its last number is %" PRId64,
+             f->row_last);
+    feed__step(f, &(struct feed_event){.type = FEED_EV_LEAVE, .leave = {.end = FEED_END_ERROR}});
+    f->why_session = 0;
+    feed__step(f, &(struct feed_event){.type = FEED_EV_SERVE});
 }
 
 void feed_room_lead(struct feed_room *room, int32_t account, int64_t epoch)
@@ -323,8 +344,10 @@ void feed_room_rows(struct feed_room *room, const struct feed_row *rows, size_t 
         f->listed = false;
     for (size_t i = 0; i < count; i++)
         update(room, &rows[i]);
-    for (struct feed *f = room->feeds; f; f = f->hh.next)
+    for (struct feed *f = room->feeds; f; f = f->hh.next) {
         serve(f);
+        renew(f);
+    }
     read_done(room, false);
 }
 

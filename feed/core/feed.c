@@ -686,6 +686,24 @@ static struct feed_session_row *sender(struct feed_core *f, const struct feed_ev
     return is_open(s) ? s : NULL;
 }
 
+static void on_serve(struct feed_core *f)
+{
+    if (f->phase == FEED_IDLE || f->leaving) {
+        leave(f, FEED_END_NOT_LEADER);
+        load(f);
+    }
+}
+
+static void on_leave(struct feed_core *f, const struct feed_event *ev)
+{
+    if (ev->leave.graceful && waits_for_answer(f)) {
+        f->leaving = true;
+        f->leave_end = ev->leave.end;
+    } else {
+        leave(f, ev->leave.end);
+    }
+}
+
 void feed_step(struct feed_core *f, uint64_t now, const struct feed_event *ev,
                const struct feed_effect **ret_effects, size_t *ret_count)
 {
@@ -693,18 +711,10 @@ void feed_step(struct feed_core *f, uint64_t now, const struct feed_event *ev,
     f->effect_count = 0;
     switch (ev->type) {
     case FEED_EV_SERVE:
-        if (f->phase == FEED_IDLE || f->leaving) {
-            leave(f, FEED_END_NOT_LEADER);
-            load(f);
-        }
+        on_serve(f);
         break;
     case FEED_EV_LEAVE:
-        if (ev->leave.graceful && waits_for_answer(f)) {
-            f->leaving = true;
-            f->leave_end = ev->leave.end;
-        } else {
-            leave(f, ev->leave.end);
-        }
+        on_leave(f, ev);
         break;
     case FEED_EV_LOADED:
         on_loaded(f, now, ev);

@@ -230,6 +230,21 @@ static void on_failed(struct migrate *m, const struct err *failed)
     finish(m, &err);
 }
 
+static void on_locked(struct migrate *m, const struct conn_result *r)
+{
+    if (!m->give_up_ms)
+        m->give_up_ms =
+            loop_now_ms(m->loop) + (uint64_t)strtoull(conn_result_get(r, 0, 1, NULL), NULL, 10);
+    run(m, MIGRATE_FIND_WAIT, sql__text(SQL_FIND_SCHEMA));
+}
+
+static void on_ids(struct migrate *m, const struct conn_result *r)
+{
+    if (!conn_result_is_null(r, 0, 0))
+        m->ids_behind = strtoll(conn_result_get(r, 0, 0, NULL), NULL, 10);
+    run(m, MIGRATE_COMMIT_WAIT, "COMMIT");
+}
+
 static void on_answer(struct conn_query *q, const struct conn_result *r)
 {
     struct migrate *m = CONTAINER_OF(q, struct migrate, query);
@@ -239,10 +254,7 @@ static void on_answer(struct conn_query *q, const struct conn_result *r)
     }
     switch (m->state) {
     case MIGRATE_LOCK_WAIT:
-        if (!m->give_up_ms)
-            m->give_up_ms =
-                loop_now_ms(m->loop) + (uint64_t)strtoull(conn_result_get(r, 0, 1, NULL), NULL, 10);
-        run(m, MIGRATE_FIND_WAIT, sql__text(SQL_FIND_SCHEMA));
+        on_locked(m, r);
         return;
     case MIGRATE_FIND_WAIT:
         on_found(m, (int)strtol(conn_result_get(r, 0, 0, NULL), NULL, 10));
@@ -277,9 +289,7 @@ static void on_answer(struct conn_query *q, const struct conn_result *r)
         run(m, MIGRATE_IDS_WAIT, sql__text(SQL_REPAIR_IDS));
         return;
     case MIGRATE_IDS_WAIT:
-        if (!conn_result_is_null(r, 0, 0))
-            m->ids_behind = strtoll(conn_result_get(r, 0, 0, NULL), NULL, 10);
-        run(m, MIGRATE_COMMIT_WAIT, "COMMIT");
+        on_ids(m, r);
         return;
     case MIGRATE_COMMIT_WAIT:
         finish(m, &(struct err){0});

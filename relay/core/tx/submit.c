@@ -229,12 +229,45 @@ static void future(struct manager *m, struct row *row)
     again(m, row, false);
 }
 
+static void underpriced(struct manager *m, struct row *row, const char *text)
+{
+    if (row->earlier_count) {
+        manager__pooled(m, row, true);
+        return;
+    }
+    manager__alert_once(m, ALERT_FOREIGN_POOL,
+                        "the pool holds another transaction with our nonce %llu: %s",
+                        (unsigned long long)row->nonce, text);
+    if (row->resign_after <= m->chain_tick.count)
+        row->resign_after = m->chain_tick.count + 1;
+    if (!manager__try_outbid(m, row))
+        manager__unsure(m, row, false, false);
+}
+
+static void unpaid(struct manager *m, struct row *row, const char *text)
+{
+    m->send.no_funds = true;
+    manager__suspend(m, MANAGER_SUSPENSION_PAYMENT, "the account cannot pay for nonce %llu: %s",
+                     (unsigned long long)row->nonce, text);
+    again(m, row, true);
+    if (PLANTED(PAYMENT_HAMMERED))
+        row->not_before_tick = 0;
+}
+
+static void busy(struct manager *m, struct row *row, const char *text)
+{
+    manager__alert_once(m, ALERT_BUSY, "the node does not take nonce %llu now: %s",
+                        (unsigned long long)row->nonce, text);
+    again(m, row, true);
+    if (PLANTED(NONCE_FREED) && row->id && !manager__presigned(row))
+        manager__end_unused(m, row, "failed", text);
+}
+
 static void refused(struct manager *m, struct row *row, const struct answer *a, int code,
                     const char *text)
 {
     PRE(row->state == ROW_SUBMITTED && text);
     enum refusal why = a->means;
-    unsigned long long nonce = row->nonce;
     row->watched = false;
     if (why == REFUSAL_TRANSPORT || why == REFUSAL_POOLED)
         note_try(m, row, code, text);
@@ -253,29 +286,13 @@ static void refused(struct manager *m, struct row *row, const struct answer *a, 
         banned(m, row);
         return;
     case REFUSAL_UNDERPRICED:
-        if (row->earlier_count) {
-            manager__pooled(m, row, true);
-            return;
-        }
-        manager__alert_once(m, ALERT_FOREIGN_POOL,
-                            "the pool holds another transaction with our nonce %llu: %s", nonce,
-                            text);
-        if (row->resign_after <= m->chain_tick.count)
-            row->resign_after = m->chain_tick.count + 1;
-        if (manager__try_outbid(m, row))
-            return;
-        manager__unsure(m, row, false, false);
+        underpriced(m, row, text);
         return;
     case REFUSAL_POOL_FULL:
         pool_full(m, row);
         return;
     case REFUSAL_PAYMENT:
-        m->send.no_funds = true;
-        manager__suspend(m, MANAGER_SUSPENSION_PAYMENT, "the account cannot pay for nonce %llu: %s",
-                         nonce, text);
-        again(m, row, true);
-        if (PLANTED(PAYMENT_HAMMERED))
-            row->not_before_tick = 0;
+        unpaid(m, row, text);
         return;
     case REFUSAL_BAD_PROOF:
         bad_proof(m, row);
@@ -302,11 +319,7 @@ static void refused(struct manager *m, struct row *row, const struct answer *a, 
     case REFUSAL_NONE:
         break;
     case REFUSAL_BUSY:
-        manager__alert_once(m, ALERT_BUSY, "the node does not take nonce %llu now: %s", nonce,
-                            text);
-        again(m, row, true);
-        if (PLANTED(NONCE_FREED) && row->id && !manager__presigned(row))
-            manager__end_unused(m, row, "failed", text);
+        busy(m, row, text);
         return;
     }
     UNREACHABLE();

@@ -612,6 +612,25 @@ static void a_paused_or_removed_feed_takes_nothing(void **state)
     hears(3, "end INVALID_REQUEST -1 (there is no such feed at this relay)");
 }
 
+/* Removed and created again between two reads of the rows: the cursor of the former feed would
+ * refuse every batch of the new one. */
+static void a_feed_that_is_created_again_begins_anew(void **state)
+{
+    (void)state;
+    connect_to(0);
+    send_batch(0, 5);
+    hears(0, "ack 5");
+    host.cursor = -1;
+    hears(0, "end ERROR 5 (the feed was created again, and its last number is -1)");
+    gone(0);
+    connect_to(0);
+    send_batch(0, 0);
+    hears(0, "skip 0"); /* until the new cursor is read */
+    hears(0, "resend 0");
+    send_batch(0, 0);
+    hears(0, "ack 0");
+}
+
 static void a_key_that_was_taken_away_publishes_no_more(void **state)
 {
     (void)state;
@@ -710,6 +729,7 @@ int main(void)
         TEST(issue16_5_another_relay_is_named),
         TEST(a_stale_epoch_ends_the_sessions),
         TEST(a_paused_or_removed_feed_takes_nothing),
+        TEST(a_feed_that_is_created_again_begins_anew),
         TEST(a_key_that_was_taken_away_publishes_no_more),
         TEST(issue16_5_a_drain_lets_the_batch_end),
         TEST(it_closes_while_a_batch_is_verified),

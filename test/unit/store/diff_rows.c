@@ -244,8 +244,12 @@ static struct store_bytes adopted_bytes(struct diff *d, const struct diff_target
     if (!row && !list_empty(&t->a->outbox) && diff_chance(d, 70))
         call = CONTAINER_OF(t->a->outbox.next, struct mem_row, node)->call;
     if (!row && !list_empty(&t->a->signed_rows) && diff_chance(d, 40)) {
+        struct store_bytes x = CONTAINER_OF(t->a->signed_rows.next, struct mem_row, node)->call;
+        char *copy = (char *)diff_text(d, "%s", ""); /* the row goes if another one adopts it */
+        assert_true(x.len <= sizeof(d->texts[0]));
+        memcpy(copy, x.data, x.len);
         *call_len = 4;
-        return CONTAINER_OF(t->a->signed_rows.next, struct mem_row, node)->call;
+        return (struct store_bytes){(uint8_t *)copy, x.len};
     }
     *call_len = call.len < 200 ? call.len : 200;
     return bytes_of(diff_text(d, "front %.*s", (int)*call_len, (const char *)call.data));
