@@ -29,6 +29,7 @@ OLD = os.environ.get('TXRELAY_OLD', proc.TXRELAY)
 ACCOUNTS = "account IN (SELECT a.account FROM txrelay.accounts a WHERE a.alias IN ('past', 'held'))"
 TABLES = {t: ACCOUNTS for t in ('accounts', 'attempts', 'bumps', 'cancellations', 'finished_transactions', 'idempotency_keys', 'obstacles', 'outbox',
                                 'outbox_full', 'outbox_presigned', 'pending_transactions', 'refusals')}
+TABLES.update(feeds=ACCOUNTS, feed_batches="feed LIKE 'feed %'")
 TABLES['retries'] = 'id < 200000000'  # the load's ids begin there
 STEPS_DOWN = "newer than this program's"
 

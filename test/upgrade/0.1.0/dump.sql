@@ -845,10 +845,10 @@ $$;
 
 
 --
--- Name: change_text(bytea, bigint, bytea, txrelay.tx_state, text, timestamp with time zone, bigint, bytea); Type: FUNCTION; Schema: txrelay; Owner: -
+-- Name: change_text(bytea, bigint, bytea, txrelay.tx_state, text, timestamp with time zone, bigint, bytea, text); Type: FUNCTION; Schema: txrelay; Owner: -
 --
 
-CREATE FUNCTION txrelay.change_text(p_account_id bytea, p_nonce bigint, p_hash bytea, p_state txrelay.tx_state, p_creator text, p_at timestamp with time zone, p_id bigint, p_block_hash bytea) RETURNS text
+CREATE FUNCTION txrelay.change_text(p_account_id bytea, p_nonce bigint, p_hash bytea, p_state txrelay.tx_state, p_creator text, p_at timestamp with time zone, p_id bigint, p_block_hash bytea, p_traceparent text) RETURNS text
     LANGUAGE sql STABLE
     AS $$
     SELECT pg_catalog.concat('{"account_id":"0x', pg_catalog.encode(p_account_id, 'hex'), '","nonce":', p_nonce,
@@ -857,7 +857,8 @@ CREATE FUNCTION txrelay.change_text(p_account_id bytea, p_nonce bigint, p_hash b
         pg_catalog.to_char(pg_catalog.timezone('UTC', p_at), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), '","id":',
         COALESCE(p_id::text, 'null'),
         CASE WHEN p_block_hash IS NOT NULL THEN pg_catalog.concat(',"block_hash":"0x', pg_catalog.encode(p_block_hash, 'hex'),
-            '"') END, '}')
+            '"') END,
+        CASE WHEN p_traceparent IS NOT NULL THEN pg_catalog.concat(',"traceparent":"', p_traceparent, '"') END, '}')
 $$;
 
 
@@ -874,6 +875,53 @@ BEGIN
         PERFORM bad_argument(p_function, p_argument, format('is %s; it must be a whole number from 0 to '
             '340282366920938463463374607431768211455', left(p_amount::text, 80)), p_hint);
     END IF;
+END
+$$;
+
+
+--
+-- Name: check_batch(txrelay.accounts, bytea[], bigint[], bigint[], bigint[], bigint[], numeric[], numeric[], bigint[], bigint[]); Type: FUNCTION; Schema: txrelay; Owner: -
+--
+
+CREATE FUNCTION txrelay.check_batch(a txrelay.accounts, p_calls bytea[], p_priorities bigint[], p_not_before bigint[], p_deadlines bigint[], p_guards bigint[], p_tips numeric[], p_max_tips numeric[], p_deadline_blocks bigint[], p_retries bigint[]) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
+    AS $$
+DECLARE
+    c_last CONSTANT bigint := 253402300799999; -- of the year 9999, in ms
+    c_amount CONSTANT numeric := 340282366920938463463374607431768211455;
+    v_most int := coalesce((a.policy ->> 'priority_max')::int, 100);
+    b record;
+    v_name text;
+BEGIN
+    PERFORM check_hex_text(format('call %s of the batch', u.n - 1), 'its bytes', u.call)
+        FROM unnest(p_calls) WITH ORDINALITY u (call, n) WHERE substr(u.call, 2, 1) = 'x' ORDER BY u.n;
+    SELECT u.* INTO b FROM unnest(p_calls, p_priorities, p_not_before, p_deadlines, p_guards, p_tips, p_max_tips,
+            p_deadline_blocks, p_retries) WITH ORDINALITY
+            u (call, priority, not_before, deadline, guard, tip, max_tip, deadline_block, retries, n)
+        WHERE (size_fits(u.call) AND u.priority BETWEEN -1000 AND v_most AND u.retries BETWEEN 0 AND 100
+            AND (u.guard BETWEEN 0 AND 4294967295) IS NOT FALSE AND (u.deadline_block > 0) IS NOT FALSE
+            AND (u.not_before BETWEEN 0 AND c_last) IS NOT FALSE AND (u.deadline BETWEEN 0 AND c_last) IS NOT FALSE
+            AND (num_nonnulls(u.tip, u.max_tip) = 0 OR a.policy -> 'tip_cap' IS NOT NULL
+                AND coalesce(u.tip, 0) BETWEEN 0 AND coalesce(u.max_tip, c_amount) AND coalesce(u.tip, 0) = trunc(coalesce(u.tip, 0))
+                AND (u.max_tip BETWEEN 0 AND c_amount AND u.max_tip = trunc(u.max_tip)) IS NOT FALSE)) IS NOT TRUE
+        ORDER BY u.n LIMIT 1;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    v_name := format('call %s of the batch', b.n - 1);
+    IF size_fits(b.call) IS NOT TRUE THEN
+        PERFORM bad_size(v_name, 'its bytes', b.call, 'Publish the SCALE-encoded call.');
+    END IF;
+    PERFORM check_options(v_name, b.priority, NULL, NULL, NULL, b.guard, b.tip, b.max_tip, b.deadline_block, b.retries);
+    IF b.priority > v_most THEN
+        PERFORM bad_argument(v_name, 'priority', format('is %s; for feeds account %s allows at most %s', b.priority, a.alias, v_most),
+            'Leave it out, or let an operator raise the policy''s priority_max.');
+    ELSIF num_nonnulls(b.tip, b.max_tip) > 0 AND a.policy -> 'tip_cap' IS NULL THEN
+        PERFORM bad_argument(v_name, 'tip or max_tip', format('is given, and account %s has no tip_cap', a.alias),
+            'Leave it out, or let an operator set the policy''s tip_cap: it bounds what publishers may pay.');
+    END IF;
+    PERFORM bad_argument(v_name, 'not_before or deadline', 'is not between the years 1970 and 9999', 'Milliseconds since 1970.');
 END
 $$;
 
@@ -971,6 +1019,43 @@ BEGIN
             coalesce(p_expiry_2_ms::text, 'NULL'), p_expiry_1_ms),
             'Longer than the longest submission; equal to p_expiry_1_ms for a single expiry.');
     END IF;
+END
+$$;
+
+
+--
+-- Name: check_feed_options(jsonb); Type: FUNCTION; Schema: txrelay; Owner: -
+--
+
+CREATE FUNCTION txrelay.check_feed_options(p_options jsonb) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
+    AS $$
+DECLARE
+    o record;
+    v_least bigint;
+    v_most bigint;
+BEGIN
+    IF jsonb_typeof(p_options) IS DISTINCT FROM 'object' THEN
+        PERFORM bad_argument('feed_create', 'options', format('is %s; it must be a JSON object',
+            coalesce(left(p_options::text, 80), 'NULL')), 'For example {"stale_winner_ms": 60000}.');
+    END IF;
+    FOR o IN SELECT * FROM jsonb_each(p_options) LOOP
+        v_least := CASE WHEN o.key IN ('duplicate_skip_window', 'behind_stays_open') THEN 0
+            WHEN o.key IN ('batch_calls_max', 'batch_bytes_max') THEN 1 ELSE 100 END;
+        v_most := CASE o.key WHEN 'persistence_ack_ms' THEN 3600000 WHEN 'stale_winner_ms' THEN 3600000
+            WHEN 'resend_ms' THEN 3600000 WHEN 'duplicate_skip_window' THEN 10 WHEN 'behind_stays_open' THEN 1
+            WHEN 'batch_calls_max' THEN 10000 WHEN 'batch_bytes_max' THEN 67108864 END;
+        IF v_most IS NULL THEN
+            PERFORM bad_argument('feed_create', format('"%s"', left(o.key, 80)), 'is not an option of a feed',
+                'The options are persistence_ack_ms, stale_winner_ms, resend_ms, duplicate_skip_window, behind_stays_open, '
+                'batch_calls_max and batch_bytes_max.');
+        ELSIF jsonb_typeof(o.value) <> 'number' OR (o.value #>> '{}')::numeric NOT BETWEEN v_least AND v_most
+              OR (o.value #>> '{}')::numeric <> trunc((o.value #>> '{}')::numeric) THEN
+            PERFORM bad_argument('feed_create', o.key, format('is %s; it must be a whole number from %s to %s',
+                left(o.value::text, 80), v_least, v_most), 'Leave it out for the default.');
+        END IF;
+    END LOOP;
 END
 $$;
 
@@ -1122,6 +1207,30 @@ $$;
 
 
 --
+-- Name: check_publishers(text, bytea[]); Type: FUNCTION; Schema: txrelay; Owner: -
+--
+
+CREATE FUNCTION txrelay.check_publishers(p_function text, p_publishers bytea[]) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
+    AS $$
+DECLARE
+    v_bad bytea := (SELECT u.key FROM unnest(p_publishers) u (key) WHERE octet_length(u.key) <> 32 LIMIT 1);
+BEGIN
+    IF (cardinality(p_publishers) BETWEEN 1 AND 32) IS NOT TRUE THEN
+        PERFORM bad_argument(p_function, 'publishers', format('has %s elements; it must have 1 to 32',
+            coalesce(cardinality(p_publishers), 0)), 'One ed25519 public key for each copy of the producer.');
+    ELSIF v_bad IS NOT NULL OR array_position(p_publishers, NULL) IS NOT NULL THEN
+        PERFORM bad_argument(p_function, 'publishers', format('has an element of %s bytes; a key has 32',
+            coalesce(octet_length(v_bad), 0)), 'Pass the 32 bytes of an ed25519 public key.');
+    ELSIF (SELECT count(DISTINCT u.key) FROM unnest(p_publishers) u (key)) <> cardinality(p_publishers) THEN
+        PERFORM bad_argument(p_function, 'publishers', 'has the same key twice', 'Each copy of the producer has a key of its own.');
+    END IF;
+END
+$$;
+
+
+--
 -- Name: check_text(text, text, text); Type: FUNCTION; Schema: txrelay; Owner: -
 --
 
@@ -1136,6 +1245,24 @@ BEGIN
     END IF;
 END
 $$;
+
+
+--
+-- Name: check_trace(text, text); Type: FUNCTION; Schema: txrelay; Owner: -
+--
+
+CREATE FUNCTION txrelay.check_trace(p_function text, p_traceparent text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
+    AS $_$
+BEGIN
+    IF p_traceparent !~ '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' OR p_traceparent ~ '^ff|-0{32}-|-0{16}-' THEN
+        PERFORM bad_argument(p_function, 'traceparent', format('is %s; it must be like '
+            '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', quote_literal(left(p_traceparent, 80))),
+            'Pass the header traceparent of the request as it is (55 characters), or leave it out.');
+    END IF;
+END
+$_$;
 
 
 --
@@ -1346,10 +1473,10 @@ $_$;
 
 
 --
--- Name: enqueue(text, bytea, text, bigint, timestamp with time zone, timestamp with time zone, text, bigint, numeric, numeric, bigint, bigint, interval, interval); Type: FUNCTION; Schema: txrelay; Owner: -
+-- Name: enqueue(text, bytea, text, bigint, timestamp with time zone, timestamp with time zone, text, bigint, numeric, numeric, bigint, bigint, interval, interval, text); Type: FUNCTION; Schema: txrelay; Owner: -
 --
 
-CREATE FUNCTION txrelay.enqueue(account text, call bytea, key text DEFAULT NULL::text, priority bigint DEFAULT 0, not_before timestamp with time zone DEFAULT NULL::timestamp with time zone, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, creator text DEFAULT NULL::text, spec_version bigint DEFAULT NULL::bigint, tip numeric DEFAULT NULL::numeric, max_tip numeric DEFAULT NULL::numeric, deadline_block bigint DEFAULT NULL::bigint, retries bigint DEFAULT 0, expires_in interval DEFAULT NULL::interval, delay interval DEFAULT NULL::interval) RETURNS bigint
+CREATE FUNCTION txrelay.enqueue(account text, call bytea, key text DEFAULT NULL::text, priority bigint DEFAULT 0, not_before timestamp with time zone DEFAULT NULL::timestamp with time zone, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, creator text DEFAULT NULL::text, spec_version bigint DEFAULT NULL::bigint, tip numeric DEFAULT NULL::numeric, max_tip numeric DEFAULT NULL::numeric, deadline_block bigint DEFAULT NULL::bigint, retries bigint DEFAULT 0, expires_in interval DEFAULT NULL::interval, delay interval DEFAULT NULL::interval, traceparent text DEFAULT NULL::text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
     AS $$
@@ -1360,8 +1487,8 @@ DECLARE
     v_new boolean; -- by the statement's snapshot, which is older than its id
 BEGIN
     -- Options, or a call of a wrong size, take the longer way.
-    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block, expires_in, delay) | priority
-        | retries = 0 AND size_fits(call) AND substr(call, 2, 1) <> 'x') IS NOT TRUE THEN
+    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block, expires_in, delay, traceparent)
+        | priority | retries = 0 AND size_fits(call) AND substr(call, 2, 1) <> 'x') IS NOT TRUE THEN
         IF num_nonnulls(expires_in, delay) > 0 THEN
             deadline := time_of_span('enqueue', 'expires_in', expires_in, 'deadline', deadline);
             not_before := time_of_span('enqueue', 'delay', delay, 'not_before', not_before);
@@ -1371,6 +1498,9 @@ BEGIN
            OR deadline <= greatest(clock_timestamp(), not_before) OR (time_fits(deadline) AND time_fits(not_before)) IS FALSE THEN
             PERFORM check_options('enqueue', priority, creator, not_before, deadline, spec_version, tip, max_tip,
                 deadline_block, retries);
+        END IF;
+        IF traceparent IS NOT NULL THEN
+            PERFORM check_trace('enqueue', traceparent);
         END IF;
         IF (priority > 0 OR tip > 0) AND NOT is_operator() THEN
             PERFORM check_bounds('enqueue', enqueue.account, priority, tip);
@@ -1384,10 +1514,10 @@ BEGIN
 
     IF key IS NULL THEN
         INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard, tip, max_tip, deadline_block,
-                retries, role)
+                retries, role, traceparent)
             SELECT a.account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
                 enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
-                enqueue.deadline_block, enqueue.retries, stored_role(enqueue.creator)
+                enqueue.deadline_block, enqueue.retries, stored_role(enqueue.creator), enqueue.traceparent
             FROM accounts a WHERE a.alias = enqueue.account AND NOT (a.watch_only OR a.careful)
                 AND NOT EXISTS (SELECT FROM outbox_full f WHERE f.account = a.account)
             RETURNING id, pg_try_advisory_xact_lock_shared(9001, account),
@@ -1402,10 +1532,10 @@ BEGIN
                 ON CONFLICT (account, role, key) DO NOTHING RETURNING account, id
         )
         INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
-                deadline_block, retries, role)
+                deadline_block, retries, role, traceparent)
             SELECT k.id, k.account, enqueue.call, enqueue.key, coalesce(enqueue.creator, session_user), enqueue.priority,
                 enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
-                enqueue.deadline_block, enqueue.retries, stored_role(enqueue.creator)
+                enqueue.deadline_block, enqueue.retries, stored_role(enqueue.creator), enqueue.traceparent
             FROM k RETURNING id, pg_try_advisory_xact_lock_shared(9001, account),
                 id > (SELECT h.highest_id FROM high_water h WHERE h.one)
             INTO v_id, v_awake, v_new;
@@ -1426,7 +1556,7 @@ BEGIN
         RETURN v_id;
     ELSIF v_awake IS NULL THEN
         RETURN enqueue_searching(account, call, key, priority, not_before, deadline, creator, spec_version, tip, max_tip,
-            deadline_block, retries);
+            deadline_block, retries, traceparent);
     END IF;
     PERFORM tell_outbox_of(v_id); -- ring(), in place
     RETURN v_id;
@@ -1435,10 +1565,10 @@ $$;
 
 
 --
--- Name: enqueue_many(text, bytea[], text[], bigint, text, timestamp with time zone, timestamp with time zone, bigint, numeric, numeric, bigint, bigint, interval, interval); Type: FUNCTION; Schema: txrelay; Owner: -
+-- Name: enqueue_many(text, bytea[], text[], bigint, text, timestamp with time zone, timestamp with time zone, bigint, numeric, numeric, bigint, bigint, interval, interval, text); Type: FUNCTION; Schema: txrelay; Owner: -
 --
 
-CREATE FUNCTION txrelay.enqueue_many(account text, calls bytea[], keys text[] DEFAULT NULL::text[], priority bigint DEFAULT 0, creator text DEFAULT NULL::text, not_before timestamp with time zone DEFAULT NULL::timestamp with time zone, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, spec_version bigint DEFAULT NULL::bigint, tip numeric DEFAULT NULL::numeric, max_tip numeric DEFAULT NULL::numeric, deadline_block bigint DEFAULT NULL::bigint, retries bigint DEFAULT 0, expires_in interval DEFAULT NULL::interval, delay interval DEFAULT NULL::interval) RETURNS bigint[]
+CREATE FUNCTION txrelay.enqueue_many(account text, calls bytea[], keys text[] DEFAULT NULL::text[], priority bigint DEFAULT 0, creator text DEFAULT NULL::text, not_before timestamp with time zone DEFAULT NULL::timestamp with time zone, deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, spec_version bigint DEFAULT NULL::bigint, tip numeric DEFAULT NULL::numeric, max_tip numeric DEFAULT NULL::numeric, deadline_block bigint DEFAULT NULL::bigint, retries bigint DEFAULT 0, expires_in interval DEFAULT NULL::interval, delay interval DEFAULT NULL::interval, traceparent text DEFAULT NULL::text) RETURNS bigint[]
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
     AS $$
@@ -1460,8 +1590,9 @@ BEGIN
         PERFORM bad_argument('enqueue_many', 'keys', format('has %s elements and calls has %s', cardinality(keys),
             cardinality(calls)), 'Give one key per call (NULL elements are allowed), or leave keys out.');
     END IF;
-    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block, expires_in, delay) | priority
-        | retries = 0) IS NOT TRUE THEN
+    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block, expires_in, delay, traceparent)
+        | priority | retries = 0) IS NOT TRUE THEN
+        PERFORM check_trace('enqueue_many', traceparent);
         deadline := time_of_span('enqueue_many', 'expires_in', expires_in, 'deadline', deadline);
         not_before := time_of_span('enqueue_many', 'delay', delay, 'not_before', not_before);
         PERFORM check_options('enqueue_many', priority, creator, not_before, deadline, spec_version, tip, max_tip,
@@ -1503,10 +1634,11 @@ BEGIN
         END IF;
     END IF;
     INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
-            deadline_block, retries, role)
+            deadline_block, retries, role, traceparent)
         SELECT u.id, v_account, u.call, u.key, coalesce(enqueue_many.creator, session_user), enqueue_many.priority,
             enqueue_many.not_before, enqueue_many.deadline, enqueue_many.spec_version, enqueue_many.tip,
-            enqueue_many.max_tip, enqueue_many.deadline_block, enqueue_many.retries, stored_role(enqueue_many.creator)
+            enqueue_many.max_tip, enqueue_many.deadline_block, enqueue_many.retries, stored_role(enqueue_many.creator),
+            enqueue_many.traceparent
         FROM unnest(v_ids, v_result, calls, keys) u (id, result, call, key) WHERE u.id = u.result;
     IF FOUND THEN
         PERFORM note_full(v_account) FROM accounts a WHERE a.account = v_account AND (v_ids[1] / 1024 <> v_ids[cardinality(v_ids)]
@@ -1519,10 +1651,10 @@ $$;
 
 
 --
--- Name: enqueue_searching(text, bytea, text, bigint, timestamp with time zone, timestamp with time zone, text, bigint, numeric, numeric, bigint, bigint); Type: FUNCTION; Schema: txrelay; Owner: -
+-- Name: enqueue_searching(text, bytea, text, bigint, timestamp with time zone, timestamp with time zone, text, bigint, numeric, numeric, bigint, bigint, text); Type: FUNCTION; Schema: txrelay; Owner: -
 --
 
-CREATE FUNCTION txrelay.enqueue_searching(account text, call bytea, key text, priority bigint, not_before timestamp with time zone, deadline timestamp with time zone, creator text, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint) RETURNS bigint
+CREATE FUNCTION txrelay.enqueue_searching(account text, call bytea, key text, priority bigint, not_before timestamp with time zone, deadline timestamp with time zone, creator text, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, traceparent text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -1545,9 +1677,9 @@ BEGIN
         END IF;
     END IF;
     INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
-            deadline_block, retries, role)
+            deadline_block, retries, role, traceparent)
         VALUES (v_id, v_account, call, key, coalesce(creator, session_user), priority, not_before, deadline,
-            spec_version, tip, max_tip, deadline_block, retries, stored_role(creator));
+            spec_version, tip, max_tip, deadline_block, retries, stored_role(creator), traceparent);
     PERFORM note_full(v_account) FROM accounts a WHERE a.account = v_account
         AND v_id % greatest(1, least(1024, outbox_most(a.policy) / 16)) = 0;
     PERFORM ring(v_account);
@@ -1557,10 +1689,10 @@ $$;
 
 
 --
--- Name: enqueue_signed(bytea, text, text, text); Type: FUNCTION; Schema: txrelay; Owner: -
+-- Name: enqueue_signed(bytea, text, text, text, text); Type: FUNCTION; Schema: txrelay; Owner: -
 --
 
-CREATE FUNCTION txrelay.enqueue_signed(extrinsic bytea, key text DEFAULT NULL::text, creator text DEFAULT NULL::text, account text DEFAULT NULL::text) RETURNS bigint
+CREATE FUNCTION txrelay.enqueue_signed(extrinsic bytea, key text DEFAULT NULL::text, creator text DEFAULT NULL::text, account text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -1584,6 +1716,7 @@ BEGIN
     ELSIF substr(extrinsic, 2, 1) = 'x' THEN
         PERFORM check_hex_text('enqueue_signed', 'extrinsic', extrinsic);
     END IF;
+    PERFORM check_trace('enqueue_signed', traceparent);
     IF getdatabaseencoding() = 'SQL_ASCII' THEN
         PERFORM check_text('enqueue_signed', 'creator', creator), check_text('enqueue_signed', 'key', key);
     END IF;
@@ -1613,8 +1746,9 @@ BEGIN
         v_id := id_of_key(v_account, key_role(), enqueue_signed.key, v_id, v_sha);
     END IF;
     IF v_id = v_new THEN
-        INSERT INTO outbox_presigned (id, account, extrinsic, key, creator, role) VALUES (v_id, v_account,
-            enqueue_signed.extrinsic, enqueue_signed.key, coalesce(enqueue_signed.creator, session_user), stored_role(enqueue_signed.creator));
+        INSERT INTO outbox_presigned (id, account, extrinsic, key, creator, role, traceparent) VALUES (v_id, v_account,
+            enqueue_signed.extrinsic, enqueue_signed.key, coalesce(enqueue_signed.creator, session_user), stored_role(enqueue_signed.creator),
+            enqueue_signed.traceparent);
         PERFORM note_full(v_account) FROM accounts a WHERE a.account = v_account
             AND v_id % greatest(1, least(1024, outbox_most(a.policy) / 16)) = 0;
         PERFORM ring(v_account);
@@ -1696,6 +1830,129 @@ BEGIN
         v_length := v_length | (get_byte(p_extrinsic, i)::bigint << (8 * i));
     END LOOP;
     RETURN CASE WHEN v_length >> 2 = octet_length(p_extrinsic) - v_prefix THEN v_prefix ELSE 0 END;
+END
+$$;
+
+
+--
+-- Name: feed_create(text, text, bytea[], jsonb, bigint); Type: FUNCTION; Schema: txrelay; Owner: -
+--
+
+CREATE FUNCTION txrelay.feed_create(name text, account text, publishers bytea[], options jsonb DEFAULT '{}'::jsonb, last bigint DEFAULT '-1'::integer) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
+    AS $_$
+#variable_conflict use_column
+DECLARE
+    v_account int := keyed_account('feed_create', feed_create.account);
+BEGIN
+    IF (feed_create.name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$') IS NOT TRUE THEN
+        PERFORM bad_argument('feed_create', 'name', format('is %s; it must have 1 to 64 letters, digits, dots, dashes and '
+            'underscores', coalesce('"' || left(feed_create.name, 80) || '"', 'NULL')), 'For example prices-eth.');
+    ELSIF (last BETWEEN -1 AND 9007199254740991) IS NOT TRUE THEN
+        PERFORM bad_argument('feed_create', 'last', format('is %s; it must be -1 to 9007199254740991', coalesce(last::text, 'NULL')),
+            'The first batch that is taken has the number after it; -1: number 0.');
+    END IF;
+    PERFORM check_publishers('feed_create', publishers), check_feed_options(options);
+    INSERT INTO feeds (name, account, last_number, publishers, options, created_by)
+        VALUES (feed_create.name, v_account, last, publishers, options, session_user) ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+        PERFORM bad_argument('feed_create', 'name', format('is "%s", and there is a feed of that name', feed_create.name),
+            'feed_publishers changes its keys; feed_remove removes it.');
+    END IF;
+END
+$_$;
+
+
+--
+-- Name: feed_pause(text, text); Type: FUNCTION; Schema: txrelay; Owner: -
+--
+
+CREATE FUNCTION txrelay.feed_pause(name text, reason text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+BEGIN
+    UPDATE feeds f SET paused_reason = coalesce(left(reason, 200), 'by ' || session_user) WHERE f.name = feed_pause.name;
+    IF NOT FOUND THEN
+        PERFORM feed_unknown(feed_pause.name);
+    END IF;
+END
+$$;
+
+
+--
+-- Name: feed_publishers(text, bytea[]); Type: FUNCTION; Schema: txrelay; Owner: -
+--
+
+CREATE FUNCTION txrelay.feed_publishers(name text, publishers bytea[]) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM check_publishers('feed_publishers', feed_publishers.publishers);
+    UPDATE feeds f SET publishers = feed_publishers.publishers WHERE f.name = feed_publishers.name;
+    IF NOT FOUND THEN
+        PERFORM feed_unknown(feed_publishers.name);
+    END IF;
+END
+$$;
+
+
+--
+-- Name: feed_remove(text); Type: FUNCTION; Schema: txrelay; Owner: -
+--
+
+CREATE FUNCTION txrelay.feed_remove(name text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    v_last bigint;
+BEGIN
+    DELETE FROM feeds f WHERE f.name = feed_remove.name RETURNING f.last_number INTO v_last;
+    IF NOT FOUND THEN
+        PERFORM feed_unknown(feed_remove.name);
+    END IF;
+    DELETE FROM feed_batches b WHERE b.feed = feed_remove.name;
+    RETURN v_last;
+END
+$$;
+
+
+--
+-- Name: feed_resume(text); Type: FUNCTION; Schema: txrelay; Owner: -
+--
+
+CREATE FUNCTION txrelay.feed_resume(name text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+BEGIN
+    UPDATE feeds f SET paused_reason = NULL WHERE f.name = feed_resume.name;
+    IF NOT FOUND THEN
+        PERFORM feed_unknown(feed_resume.name);
+    END IF;
+END
+$$;
+
+
+--
+-- Name: feed_unknown(text); Type: FUNCTION; Schema: txrelay; Owner: -
+--
+
+CREATE FUNCTION txrelay.feed_unknown(p_name text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
+    AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = 'TR010', MESSAGE = format('no such feed: %s', coalesce('"' || left(p_name, 80) || '"', 'NULL')),
+        HINT = coalesce('There are: ' || (SELECT string_agg(f.name, ', ' ORDER BY f.name) FROM (SELECT t.name FROM feeds t
+            ORDER BY t.name LIMIT 10) f) || '.', 'feed_create creates one.');
 END
 $$;
 
@@ -2099,9 +2356,10 @@ BEGIN
             END AS number
     ), pending AS (
         INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch,
-            key, creator, role, priority, deadline, guard, tip, max_tip, deadline_block, retries, created_at)
+            key, creator, role, priority, deadline, guard, tip, max_tip, deadline_block, retries, created_at, traceparent)
         SELECT p_account, m.nonce, a.account_id, m.id, m.call, m.hash, m.number, m.attempts + 1, 'signed', p_epoch,
-            m.key, m.creator, m.role, m.priority, m.deadline, m.guard, m.tip, m.max_tip, m.deadline_block, m.retries, m.created_at
+            m.key, m.creator, m.role, m.priority, m.deadline, m.guard, m.tip, m.max_tip, m.deadline_block, m.retries, m.created_at,
+            m.traceparent
         FROM moved m ORDER BY m.nonce
     ), tried AS (
         INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
@@ -2248,9 +2506,10 @@ BEGIN
         SELECT coalesce(max(t.number), 0) + 1 INTO v_number FROM attempts t
             WHERE t.account = p_account AND t.nonce = b.nonce;
         INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch,
-            key, creator, role, priority, deadline, guard, tip, max_tip, deadline_block, retries, created_at)
+            key, creator, role, priority, deadline, guard, tip, max_tip, deadline_block, retries, created_at, traceparent)
             VALUES (p_account, b.nonce, a.account_id, o.id, o.call, b.hash, v_number, o.attempts + 1, 'signed', p_epoch,
-            o.key, o.creator, o.role, o.priority, o.deadline, o.guard, o.tip, o.max_tip, o.deadline_block, o.retries, o.created_at);
+            o.key, o.creator, o.role, o.priority, o.deadline, o.guard, o.tip, o.max_tip, o.deadline_block, o.retries, o.created_at,
+            o.traceparent);
         INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
             transaction_version, block, epoch)
             VALUES (p_account, b.nonce, v_number, o.id, b.hash, b.extrinsic, b.tip, nullif(b.birth, -1),
@@ -2458,6 +2717,7 @@ DECLARE
     v_before timestamptz := clock_timestamp() - p_age; -- read once, so that an index can be used
     v_attempts bigint;
     v_keys bigint;
+    v_batches bigint;
 BEGIN
     IF p_age IS NULL OR p_age < interval '1 day' THEN
         PERFORM bad_argument('leader_cleanup', 'p_age', format('is %s; at least 1 day', coalesce(p_age::text,
@@ -2488,7 +2748,12 @@ BEGIN
           AND (pending_of(o.id)).id IS NULL
         ORDER BY o.created_at LIMIT p_limit));
     GET DIAGNOSTICS v_keys = ROW_COUNT;
-    RETURN v_attempts + v_keys;
+    DELETE FROM feed_batches b WHERE b.ctid = ANY (ARRAY(
+        SELECT o.ctid FROM feeds f CROSS JOIN LATERAL (SELECT x.ctid, x.taken_at FROM feed_batches x WHERE x.feed = f.name
+            ORDER BY x.feed, x.number LIMIT p_limit) o
+        WHERE f.account = p_account AND o.taken_at < v_before LIMIT p_limit));
+    GET DIAGNOSTICS v_batches = ROW_COUNT;
+    RETURN v_attempts + v_keys + v_batches;
 END
 $$;
 
@@ -2584,6 +2849,121 @@ EXCEPTION WHEN insufficient_privilege THEN
         MESSAGE = format('leader_evict: the lock of %s is held by %s, and user %s may not end that session', subject_name(s),
             session_text(h.pid), current_user),
         HINT = format('Let an administrator run: GRANT pg_signal_backend, pg_read_all_stats TO %I;', current_user);
+END
+$$;
+
+
+--
+-- Name: leader_feed_take(integer, bigint, text, bigint, bytea, bytea, bytea[], bigint[], bigint[], bigint[], bigint[], numeric[], numeric[], bigint[], bigint[]); Type: FUNCTION; Schema: txrelay; Owner: -
+--
+
+CREATE FUNCTION txrelay.leader_feed_take(p_account integer, p_epoch bigint, p_feed text, p_number bigint, p_publisher bytea, p_digest bytea, p_calls bytea[], p_priorities bigint[], p_not_before bigint[], p_deadlines bigint[], p_guards bigint[], p_tips numeric[], p_max_tips numeric[], p_deadline_blocks bigint[], p_retries bigint[]) RETURNS TABLE(outcome text, last_number bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+    v_count int := batch_size('leader_feed_take', cardinality(p_calls), cardinality(p_priorities), cardinality(p_not_before),
+        cardinality(p_deadlines), cardinality(p_guards), cardinality(p_tips), cardinality(p_max_tips),
+        cardinality(p_deadline_blocks), cardinality(p_retries));
+    f feeds;
+    v_role text := 'feed/' || p_feed;
+    v_creator text := format('feed/%s/%s', p_feed, p_number);
+    v_most bigint := outbox_most(a.policy);
+    v_moved bigint;
+    v_stored bigint;
+    v_first bigint;
+    v_last bigint;
+BEGIN
+    PERFORM wait_briefly();
+    IF EXISTS (SELECT FROM outbox_full t WHERE t.account = p_account AND t.role = v_role) THEN
+        IF outbox_over(p_account, v_role, v_most - 1) THEN
+            RAISE EXCEPTION USING ERRCODE = 'TR013',
+                MESSAGE = format('leader_feed_take: %s transactions of feed %s wait at account %s already', v_most, p_feed, a.alias),
+                HINT = 'The batch is taken when some have been sent, or when an operator raises the policy''s outbox_max.';
+        END IF;
+        DELETE FROM outbox_full t WHERE t.account = p_account AND t.role = v_role;
+    END IF;
+    IF EXISTS (SELECT FROM feeds t WHERE t.name = p_feed AND t.account = p_account AND t.last_number = p_number - 1
+            AND t.paused_reason IS NULL) THEN
+        PERFORM check_batch(a, p_calls, p_priorities, p_not_before, p_deadlines, p_guards, p_tips, p_max_tips,
+            p_deadline_blocks, p_retries);
+        PERFORM strict_turn('leader_feed_take', a, coalesce((SELECT u FROM unnest(p_priorities) u WHERE u <> 0 LIMIT 1), 0),
+            (SELECT to_timestamp(u / 1000.0) FROM unnest(p_not_before) u WHERE u IS NOT NULL LIMIT 1))
+            WHERE a.policy ->> 'order' = 'strict';
+    END IF;
+    -- The order of the calls is that of their ids, and nonces follow it.
+    WITH moved AS (
+        UPDATE feeds t SET last_number = p_number, taken_at = clock_timestamp()
+            WHERE t.name = p_feed AND t.account = p_account AND t.last_number = p_number - 1 AND t.paused_reason IS NULL
+            RETURNING t.name
+    ), rows AS MATERIALIZED (
+        SELECT nextval('txrelay.transaction_id') AS id, v_creator || '/' || (u.n - 1) AS key, u.*
+        FROM moved, unnest(p_calls, p_priorities, p_not_before, p_deadlines, p_guards, p_tips, p_max_tips, p_deadline_blocks,
+            p_retries) WITH ORDINALITY u (call, priority, not_before, deadline, guard, tip, max_tip, deadline_block, retries, n)
+    ), keys AS (
+        INSERT INTO idempotency_keys (account, role, key, id, payload_sha256)
+            SELECT p_account, 'txrelay_relay', r.key, r.id, sha256(r.call) FROM rows r
+            ON CONFLICT (account, role, key) DO NOTHING RETURNING id
+    ), queued AS (
+        INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip, deadline_block,
+                retries, role)
+            SELECT r.id, p_account, r.call, r.key, v_creator, r.priority, to_timestamp(r.not_before / 1000.0),
+                to_timestamp(r.deadline / 1000.0), r.guard, r.tip, r.max_tip, r.deadline_block, r.retries, v_role
+            FROM rows r JOIN keys k ON k.id = r.id ORDER BY r.id RETURNING id
+    ), noted AS (
+        INSERT INTO feed_batches (feed, number, publisher, digest, calls, first_id, last_id)
+            SELECT m.name, p_number, p_publisher, p_digest, v_count, (SELECT min(q.id) FROM queued q), (SELECT max(q.id) FROM queued q)
+            FROM moved m
+    )
+    SELECT (SELECT count(*) FROM moved), count(*), min(q.id), max(q.id) INTO v_moved, v_stored, v_first, v_last FROM queued q;
+    IF v_moved = 0 THEN
+        SELECT * INTO f FROM feeds t WHERE t.name = p_feed AND t.account = p_account;
+        RETURN QUERY SELECT CASE WHEN f.name IS NULL THEN 'removed' WHEN f.last_number = p_number - 1 THEN 'paused'
+            ELSE 'elsewhere' END, f.last_number;
+        RETURN;
+    ELSIF v_stored < v_count THEN -- a feed of this name was there before: its calls stand for these
+        PERFORM ids_of_keys(p_account, 'txrelay_relay', p_calls,
+            ARRAY(SELECT v_creator || '/' || i FROM generate_series(0, v_count - 1) i ORDER BY i), array_fill(0::bigint, ARRAY[v_count]));
+    END IF;
+    IF v_stored > 0 THEN
+        IF v_first <= (SELECT h.highest_id FROM high_water h WHERE h.one) THEN
+            PERFORM id_given_again('leader_feed_take', v_first);
+        ELSIF (v_first / 1024 <> v_last / 1024 OR v_stored >= least(1024, v_most / 16)) AND outbox_over(p_account, v_role, v_most - 1) THEN
+            INSERT INTO outbox_full (account, role) VALUES (p_account, v_role) ON CONFLICT DO NOTHING;
+        END IF;
+        PERFORM ring(p_account);
+    END IF;
+    RETURN QUERY SELECT 'taken', p_number;
+END
+$$;
+
+
+--
+-- Name: leader_feeds(integer[], text, text); Type: FUNCTION; Schema: txrelay; Owner: -
+--
+
+CREATE FUNCTION txrelay.leader_feeds(p_accounts integer[], p_holder text, p_address text) RETURNS TABLE(name text, account integer, last_number bigint, publishers bytea, options jsonb, paused text, leader text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+BEGIN
+    IF octet_length(p_holder) NOT BETWEEN 1 AND 500 OR octet_length(p_address) NOT BETWEEN 1 AND 300 THEN
+        PERFORM bad_argument('leader_feeds', 'p_holder or p_address', 'is empty or too long', 'At most 500 and 300 bytes.');
+    ELSIF NOT EXISTS (SELECT FROM feed_servers s WHERE s.holder = p_holder AND s.address = p_address
+            AND s.seen_at > clock_timestamp() - interval '10 min') THEN
+        DELETE FROM feed_servers s WHERE s.seen_at < clock_timestamp() - interval '1 hour';
+        INSERT INTO feed_servers (holder, address) VALUES (p_holder, p_address)
+            ON CONFLICT (holder) DO UPDATE SET address = excluded.address, seen_at = clock_timestamp();
+    END IF;
+    RETURN QUERY SELECT f.name, f.account, f.last_number,
+            (SELECT string_agg(p.key, '' ORDER BY p.n) FROM unnest(f.publishers) WITH ORDINALITY p (key, n)), f.options,
+            f.paused_reason, s.address
+        FROM feeds f JOIN leadership l ON l.subject = f.account LEFT JOIN feed_servers s ON s.holder = l.holder
+        WHERE f.account = ANY (p_accounts) ORDER BY f.name;
 END
 $$;
 
@@ -2866,7 +3246,7 @@ $$;
 -- Name: leader_outbox(integer, bigint, integer); Type: FUNCTION; Schema: txrelay; Owner: -
 --
 
-CREATE FUNCTION txrelay.leader_outbox(p_account integer, p_epoch bigint, p_limit integer) RETURNS TABLE(id bigint, call bytea, priority integer, deadline timestamp with time zone, creator text, created_at timestamp with time zone, attempts integer, guard bigint, tip numeric, max_tip numeric, deadline_block bigint, retries integer)
+CREATE FUNCTION txrelay.leader_outbox(p_account integer, p_epoch bigint, p_limit integer) RETURNS TABLE(id bigint, call bytea, priority integer, deadline timestamp with time zone, creator text, created_at timestamp with time zone, attempts integer, guard bigint, tip numeric, max_tip numeric, deadline_block bigint, retries integer, traceparent text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -2893,11 +3273,11 @@ BEGIN
         FROM has_rows r
     )
     SELECT r.id, r.call, r.priority, CASE WHEN time_fits(r.deadline) THEN r.deadline END, r.creator, r.created_at, r.attempts, r.guard, r.tip, r.max_tip,
-        r.deadline_block, r.retries FROM row_of r
+        r.deadline_block, r.retries, r.traceparent FROM row_of r
         WHERE r.before < 16777216 ORDER BY r.priority DESC, r.id LIMIT p_limit;
     IF current_setting('txrelay.held', true) = '1' THEN
         RETURN QUERY SELECT o.id, NULL::bytea, 0, NULL::timestamptz, h.who, o.created_at, 0, NULL::bigint, NULL::numeric,
-            NULL::numeric, NULL::bigint, 0
+            NULL::numeric, NULL::bigint, 0, NULL::text
         FROM (SELECT x.id, x.created_at, x.xmax AS held FROM outbox x WHERE x.account = p_account
               ORDER BY x.account, x.not_before IS NOT NULL, x.priority DESC, x.id LIMIT p_limit + 1000) o
             CROSS JOIN LATERAL row_holder(o.held) h WHERE o.held <> 0 LIMIT 1;
@@ -3036,7 +3416,7 @@ $$;
 -- Name: leader_presigned(integer, bigint, integer, bigint, bigint); Type: FUNCTION; Schema: txrelay; Owner: -
 --
 
-CREATE FUNCTION txrelay.leader_presigned(p_account integer, p_epoch bigint, p_limit integer, p_next bigint, p_block bigint) RETURNS TABLE(id bigint, extrinsic bytea, creator text, created_at timestamp with time zone, waited boolean)
+CREATE FUNCTION txrelay.leader_presigned(p_account integer, p_epoch bigint, p_limit integer, p_next bigint, p_block bigint) RETURNS TABLE(id bigint, extrinsic bytea, creator text, created_at timestamp with time zone, waited boolean, traceparent text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -3066,7 +3446,7 @@ BEGIN
         (SELECT s.id FROM outbox_presigned s WHERE s.account = p_account AND coalesce(s.wait_block, s.era_death) <= p_block
             ORDER BY s.account, s.nonce, s.id LIMIT p_limit)
     )
-    SELECT s.id, s.extrinsic, s.creator, s.created_at, s.wait_block IS NOT NULL FROM row_of r
+    SELECT s.id, s.extrinsic, s.creator, s.created_at, s.wait_block IS NOT NULL, s.traceparent FROM row_of r
         CROSS JOIN LATERAL (SELECT * FROM outbox_presigned x WHERE x.id = r.id
             AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id)) ORDER BY x.id LIMIT 1) s
         ORDER BY s.nonce NULLS LAST, s.id LIMIT p_limit;
@@ -3379,13 +3759,13 @@ BEGIN
         FROM gone g ORDER BY g.nonce
     ), back AS (
         INSERT INTO outbox (id, account, call, key, creator, role, priority, deadline, guard, tip, max_tip, deadline_block,
-            retries, attempts, created_at)
+            retries, attempts, created_at, traceparent)
         SELECT g.id, g.account, g.call, g.key, g.creator, g.role, g.priority, g.deadline, g.guard, g.tip, g.max_tip,
-            g.deadline_block, g.retries - (g.included IS NOT NULL)::int, g.attempts, g.created_at
+            g.deadline_block, g.retries - (g.included IS NOT NULL)::int, g.attempts, g.created_at, g.traceparent
         FROM gone g
     )
     SELECT count(*), count(CASE WHEN v_tell
-            THEN pg_notify('pending_tx_removed', removal_text(g.account_id, g.nonce, g.id, NULL))::text END)
+            THEN pg_notify('pending_tx_removed', removal_text(g.account_id, g.nonce, g.id, NULL, g.traceparent))::text END)
         INTO v_found, v_told FROM gone g;
     IF v_found <> v_count THEN
         PERFORM batch_changed('leader_requeue', 'pending_transactions', v_found, v_count);
@@ -3455,7 +3835,7 @@ $$;
 -- Name: leader_snapshot(integer, bigint, bigint, integer); Type: FUNCTION; Schema: txrelay; Owner: -
 --
 
-CREATE FUNCTION txrelay.leader_snapshot(p_account integer, p_epoch bigint, p_after_nonce bigint, p_limit integer) RETURNS TABLE(nonce bigint, id bigint, state text, hash bytea, attempt integer, extrinsic bytea, call bytea, block_hash bytea, block_number bigint, era_birth bigint, era_death bigint, spec_version bigint, transaction_version bigint, tip numeric, block bigint, earlier bytea[], earlier_own integer, earlier_death bigint, unknown boolean, priority integer, deadline timestamp with time zone, creator text, created_at timestamp with time zone, admitted_at timestamp with time zone, guard bigint, max_tip numeric, deadline_block bigint, retries integer, filler integer, stop_outcome text, stop_reason text, signed boolean)
+CREATE FUNCTION txrelay.leader_snapshot(p_account integer, p_epoch bigint, p_after_nonce bigint, p_limit integer) RETURNS TABLE(nonce bigint, id bigint, state text, hash bytea, attempt integer, extrinsic bytea, call bytea, block_hash bytea, block_number bigint, era_birth bigint, era_death bigint, spec_version bigint, transaction_version bigint, tip numeric, block bigint, earlier bytea[], earlier_own integer, earlier_death bigint, unknown boolean, priority integer, deadline timestamp with time zone, creator text, created_at timestamp with time zone, admitted_at timestamp with time zone, guard bigint, max_tip numeric, deadline_block bigint, retries integer, filler integer, stop_outcome text, stop_reason text, signed boolean, traceparent text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'txrelay', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -3468,7 +3848,7 @@ BEGIN
            t.era_birth, t.era_death, t.spec_version, t.transaction_version, t.tip, t.block,
            coalesce((p.earlier).hashes, '{}'), coalesce((p.earlier).own, 0), coalesce((p.earlier).death, 0),
            p.unknown, p.priority, p.deadline, p.creator, p.created_at, p.admitted_at, p.guard,
-           p.max_tip, p.deadline_block, p.retries, t.filler, p.stop_outcome::text, p.stop_reason, p.signed
+           p.max_tip, p.deadline_block, p.retries, t.filler, p.stop_outcome::text, p.stop_reason, p.signed, p.traceparent
     FROM (SELECT x.*, CASE WHEN x.attempt > 1 THEN -- few rows: the others do not pay for them
             (SELECT ROW(array_agg(t.hash ORDER BY t.filler IS NOT NULL, t.number), count(*) FILTER (WHERE t.filler IS NULL),
                  CASE WHEN bool_or(t.era_death IS NULL) THEN -1 ELSE max(t.era_death) END)::earlier_attempts FROM attempts t
@@ -3657,7 +4037,7 @@ BEGIN
         RETURNING p.account, p.nonce, p.account_id, p.id, p.hash, p.attempt, p.attempts, p.state, p.block_hash, p.error, p.key,
             p.creator, p.role, CASE WHEN b.outcome <> 'ok' AND p.id IS NOT NULL THEN p.call END AS call,
             CASE WHEN b.outcome <> 'ok' AND p.id IS NOT NULL THEN finished_options(p.priority, NULL, p.deadline, p.guard, p.tip,
-                p.max_tip, p.deadline_block, p.retries, p.signed) END AS options, p.created_at, p.admitted_at,
+                p.max_tip, p.deadline_block, p.retries, p.signed) END AS options, p.traceparent, p.created_at, p.admitted_at,
             p.in_block_at, b.block, CASE WHEN b.block IS NOT NULL THEN b.number END AS number, b.index,
             b.outcome::tx_outcome AS outcome, b.error AS ended_by, b.fee,
             CASE WHEN b.block IS NOT NULL THEN b.hash ELSE p.hash END AS last,
@@ -3686,22 +4066,23 @@ BEGIN
         ON CONFLICT (account, nonce, number, error) DO UPDATE SET count = r.count + 1, last_at = excluded.last_at
     ), ended AS (
         INSERT INTO finished_transactions (id, account, nonce, hash, block_hash, block_number, extrinsic_index, state,
-            outcome, error, fee, attempts, epoch, key, creator, role, options, call, created_at, admitted_at, in_block_at,
-            finished_at)
+            outcome, error, fee, attempts, epoch, key, creator, role, options, call, traceparent, created_at, admitted_at,
+            in_block_at, finished_at)
         SELECT g.id, g.account, g.nonce, g.last, g.block, g.number, g.index, g.becomes, g.outcome,
             coalesce((SELECT format('the attempt that was included belongs to transaction %s, which had ended before', t.id)
                       FROM attempts t WHERE g.id IS NULL AND g.block IS NOT NULL AND t.account = p_account
                       AND t.nonce = g.nonce AND t.hash = g.last AND t.id IS NOT NULL LIMIT 1)
                      || coalesce(': ' || g.ended_by, ''), g.ended_by),
             g.fee, g.attempts, p_epoch, g.key, g.creator, g.role, g.options, g.call,
-            g.created_at, g.admitted_at, coalesce(g.in_block_at, CASE WHEN g.block IS NOT NULL THEN v_now END),
+            g.traceparent, g.created_at, g.admitted_at, coalesce(g.in_block_at, CASE WHEN g.block IS NOT NULL THEN v_now END),
             (SELECT steady_clock()) -- one time for all rows, so one entry in the index; read after the table is locked,
         FROM gone g ORDER BY g.nonce   -- because follow_position looks for that lock
     ), told AS (
         SELECT g.nonce, CASE WHEN v_tell AND (g.becomes, g.last, g.block) IS DISTINCT FROM (g.state, g.hash, g.block_hash)
                 THEN pg_notify('pending_tx_update', change_text(g.account_id, g.nonce, g.last, g.becomes, g.creator, v_now,
-                    g.id, g.block))::text END,
-            CASE WHEN v_tell THEN pg_notify('pending_tx_removed', removal_text(g.account_id, g.nonce, g.id, g.outcome))::text
+                    g.id, g.block, g.traceparent))::text END,
+            CASE WHEN v_tell THEN pg_notify('pending_tx_removed', removal_text(g.account_id, g.nonce, g.id, g.outcome,
+                g.traceparent))::text
                 END
         FROM gone g
     )
@@ -3848,7 +4229,7 @@ CREATE FUNCTION txrelay.outbox_end(p_account integer, p_ids bigint[], p_outcomes
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox x WHERE x.id = b.id
                 AND (p_account IS NULL OR x.account = p_account AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id))) OFFSET 0) x
         WHERE o.ctid = x.at
-        RETURNING o.id, o.account, b.outcome, b.error, o.attempts, o.key, o.creator, o.role, o.call, o.created_at,
+        RETURNING o.id, o.account, b.outcome, b.error, o.attempts, o.key, o.creator, o.role, o.call, o.traceparent, o.created_at,
             finished_options(o.priority, o.not_before, o.deadline, o.guard, o.tip, o.max_tip, o.deadline_block, o.retries, false)
                 AS options
     ), signed AS (
@@ -3856,20 +4237,21 @@ CREATE FUNCTION txrelay.outbox_end(p_account integer, p_ids bigint[], p_outcomes
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox_presigned x WHERE x.id = b.id
                 AND (p_account IS NULL OR x.account = p_account AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id))) ORDER BY x.id LIMIT 1) x
         WHERE o.ctid = x.at
-        RETURNING o.id, o.account, b.outcome, b.error, 0 AS attempts, o.key, o.creator, o.role, o.extrinsic AS call, o.created_at,
+        RETURNING o.id, o.account, b.outcome, b.error, 0 AS attempts, o.key, o.creator, o.role, o.extrinsic AS call, o.traceparent,
+            o.created_at,
             jsonb '{"signed": true}' AS options
     ), gone AS (
         SELECT * FROM unsigned UNION ALL SELECT * FROM signed
     ), ended AS (
         INSERT INTO finished_transactions (id, account, outcome, error, attempts, epoch, key, creator, role, options, call,
-            created_at, finished_at)
+            traceparent, created_at, finished_at)
         SELECT g.id, g.account, g.outcome, g.error, g.attempts, p_epoch, g.key, g.creator, g.role, g.options, g.call,
-            g.created_at, (SELECT steady_clock())
+            g.traceparent, g.created_at, (SELECT steady_clock())
         FROM gone g RETURNING 1
     ), told AS (
-        SELECT CASE WHEN (SELECT queue_has_room()) THEN pg_notify('pending_tx_removed', json_build_object('account_id',
-            (SELECT '0x' || encode(a.account_id, 'hex') FROM accounts a WHERE a.account = g.account),
-            'nonce', NULL, 'id', g.id, 'outcome', g.outcome)::text) END
+        SELECT CASE WHEN (SELECT queue_has_room()) THEN pg_notify('pending_tx_removed', concat('{"account_id":"0x',
+            (SELECT encode(a.account_id, 'hex') FROM accounts a WHERE a.account = g.account),
+            '","nonce":null,"id":', g.id, ',"outcome":"', g.outcome, '"', ',"traceparent":"' || g.traceparent || '"', '}')) END
         FROM gone g
     )
     SELECT count(*) FROM told
@@ -3919,7 +4301,7 @@ CREATE FUNCTION txrelay.pending_new() RETURNS trigger
 BEGIN
     IF queue_has_room() THEN
         PERFORM pg_notify('pending_tx_new', change_text(n.account_id, n.nonce, n.hash, n.state, n.creator, n.updated_at,
-            n.id, NULL))
+            n.id, NULL, n.traceparent))
         FROM new_rows n;
     END IF;
     RETURN NULL;
@@ -3964,6 +4346,7 @@ CREATE TABLE txrelay.pending_transactions (
     in_block_at timestamp with time zone,
     updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     role text,
+    traceparent text,
     CONSTRAINT pending_transactions_block_hash_check CHECK ((octet_length(block_hash) = 32)),
     CONSTRAINT pending_transactions_hash_check CHECK ((octet_length(hash) = 32)),
     CONSTRAINT pending_transactions_nonce_check CHECK ((nonce >= 0))
@@ -4001,7 +4384,7 @@ CREATE FUNCTION txrelay.pending_update() RETURNS trigger
 BEGIN
     IF queue_has_room() THEN
         PERFORM pg_notify('pending_tx_update', change_text(n.account_id, n.nonce, n.hash, n.state, n.creator, n.updated_at,
-            n.id, n.block_hash))
+            n.id, n.block_hash, n.traceparent))
         FROM new_rows n JOIN old_rows o USING (account, nonce)
         WHERE n.state <> o.state OR n.hash <> o.hash OR n.block_hash IS DISTINCT FROM o.block_hash
            OR n.id IS DISTINCT FROM o.id;
@@ -4279,15 +4662,16 @@ $_$;
 
 
 --
--- Name: removal_text(bytea, bigint, bigint, txrelay.tx_outcome); Type: FUNCTION; Schema: txrelay; Owner: -
+-- Name: removal_text(bytea, bigint, bigint, txrelay.tx_outcome, text); Type: FUNCTION; Schema: txrelay; Owner: -
 --
 
-CREATE FUNCTION txrelay.removal_text(p_account_id bytea, p_nonce bigint, p_id bigint, p_outcome txrelay.tx_outcome) RETURNS text
+CREATE FUNCTION txrelay.removal_text(p_account_id bytea, p_nonce bigint, p_id bigint, p_outcome txrelay.tx_outcome, p_traceparent text) RETURNS text
     LANGUAGE sql STABLE
     AS $$
     SELECT pg_catalog.concat('{"account_id":"0x', pg_catalog.encode(p_account_id, 'hex'), '","nonce":', p_nonce, ',"id":',
         COALESCE(p_id::text, 'null'),
-        CASE WHEN p_outcome IS NOT NULL THEN pg_catalog.concat(',"outcome":"', p_outcome, '"') END, '}')
+        CASE WHEN p_outcome IS NOT NULL THEN pg_catalog.concat(',"outcome":"', p_outcome, '"') END,
+        CASE WHEN p_traceparent IS NOT NULL THEN pg_catalog.concat(',"traceparent":"', p_traceparent, '"') END, '}')
 $$;
 
 
@@ -4407,7 +4791,7 @@ BEGIN
             THEN (f.options ->> 'not_before')::timestamptz END,
         deadline => v_deadline, creator => f.creator, spec_version => (f.options ->> 'spec_version')::bigint,
         tip => (f.options ->> 'tip')::numeric, max_tip => (f.options ->> 'max_tip')::numeric, deadline_block => v_block,
-        retries => coalesce((f.options ->> 'retries')::bigint, 0));
+        retries => coalesce((f.options ->> 'retries')::bigint, 0), traceparent => f.traceparent);
     UPDATE outbox o SET role = f.role WHERE o.id = v_new AND o.role IS DISTINCT FROM f.role;
     UPDATE retries r SET new_id = v_new WHERE r.id = f.id;
     RETURN v_new;
@@ -4442,7 +4826,8 @@ CREATE TABLE txrelay.finished_transactions (
     in_block_at timestamp with time zone,
     finished_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     role text,
-    options jsonb
+    options jsonb,
+    traceparent text
 )
 PARTITION BY RANGE (finished_at);
 
@@ -4593,6 +4978,7 @@ CREATE TABLE txrelay.outbox_presigned (
     waits_since timestamp with time zone,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     role text,
+    traceparent text,
     CONSTRAINT outbox_presigned_creator_check CHECK ((octet_length(creator) <= 200)),
     CONSTRAINT outbox_presigned_extrinsic_check CHECK ((octet_length(extrinsic) > 0)),
     CONSTRAINT outbox_presigned_hash_check CHECK ((octet_length(hash) = 32)),
@@ -4614,9 +5000,9 @@ DECLARE
     v_number int := (SELECT coalesce(max(t.number), 0) + 1 FROM attempts t WHERE t.account = a.account AND t.nonce = p_nonce);
 BEGIN
     INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch, key,
-        creator, role, signed, created_at)
+        creator, role, signed, created_at, traceparent)
         VALUES (a.account, p_nonce, a.account_id, s.id, substr(s.extrinsic, octet_length(s.extrinsic) - p_call_length + 1),
-        p_hash, v_number, 1, 'signed', p_epoch, s.key, s.creator, s.role, true, s.created_at);
+        p_hash, v_number, 1, 'signed', p_epoch, s.key, s.creator, s.role, true, s.created_at, s.traceparent);
     INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
         transaction_version, block, epoch)
         VALUES (a.account, p_nonce, v_number, s.id, p_hash, s.extrinsic, p_tip, nullif(p_birth, -1), nullif(p_death, -1),
@@ -4800,7 +5186,8 @@ CREATE TABLE txrelay.outbox (
     retries integer DEFAULT 0 NOT NULL,
     attempts integer DEFAULT 0 NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    role text
+    role text,
+    traceparent text
 )
 WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='1000', autovacuum_vacuum_insert_scale_factor='0.2', autovacuum_analyze_scale_factor='0.05', autovacuum_vacuum_cost_delay='0');
 
@@ -4857,7 +5244,8 @@ CREATE VIEW txrelay.transactions AS
     ( SELECT r.id
            FROM txrelay.retries r
           WHERE (r.new_id = o.id)) AS retry_of,
-    NULL::bigint AS retried_as
+    NULL::bigint AS retried_as,
+    o.traceparent
    FROM (txrelay.outbox o
      JOIN txrelay.accounts a USING (account))
 UNION ALL
@@ -4886,7 +5274,8 @@ UNION ALL
     COALESCE(('presigned: '::text || s.waits), txrelay.account_waits(s.account), 'turn: it was signed elsewhere, and the leader compares its nonce with the account''s next'::text) AS waits,
     NULL::numeric AS fee,
     NULL::bigint AS retry_of,
-    NULL::bigint AS retried_as
+    NULL::bigint AS retried_as,
+    s.traceparent
    FROM (txrelay.outbox_presigned s
      JOIN txrelay.accounts a USING (account))
 UNION ALL
@@ -4927,7 +5316,8 @@ UNION ALL
     ( SELECT r.id
            FROM txrelay.retries r
           WHERE (r.new_id = p.id)) AS retry_of,
-    NULL::bigint AS retried_as
+    NULL::bigint AS retried_as,
+    p.traceparent
    FROM (txrelay.pending_transactions p
      JOIN txrelay.accounts a USING (account))
 UNION ALL
@@ -4959,7 +5349,8 @@ UNION ALL
           WHERE (r.new_id = f.id)) AS retry_of,
     ( SELECT r.new_id
            FROM txrelay.retries r
-          WHERE (r.id = f.id)) AS retried_as
+          WHERE (r.id = f.id)) AS retried_as,
+    f.traceparent
    FROM (txrelay.finished_transactions f
      JOIN txrelay.accounts a USING (account));
 
@@ -5620,6 +6011,80 @@ CREATE TABLE txrelay.cancellations (
 
 
 --
+-- Name: feed_batches; Type: TABLE; Schema: txrelay; Owner: -
+--
+
+CREATE TABLE txrelay.feed_batches (
+    feed text NOT NULL,
+    number bigint NOT NULL,
+    publisher bytea NOT NULL,
+    digest bytea NOT NULL,
+    calls integer NOT NULL,
+    first_id bigint,
+    last_id bigint,
+    taken_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+
+--
+-- Name: feed_servers; Type: TABLE; Schema: txrelay; Owner: -
+--
+
+CREATE TABLE txrelay.feed_servers (
+    holder text NOT NULL,
+    address text NOT NULL,
+    seen_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+
+--
+-- Name: feeds; Type: TABLE; Schema: txrelay; Owner: -
+--
+
+CREATE TABLE txrelay.feeds (
+    name text NOT NULL,
+    account integer NOT NULL,
+    last_number bigint DEFAULT '-1'::integer NOT NULL,
+    publishers bytea[] NOT NULL,
+    options jsonb DEFAULT '{}'::jsonb NOT NULL,
+    paused_reason text,
+    taken_at timestamp with time zone,
+    created_by text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT feeds_last_number_check CHECK ((last_number >= '-1'::integer))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000', autovacuum_vacuum_cost_delay='0');
+
+
+--
+-- Name: feed_cursors; Type: VIEW; Schema: txrelay; Owner: -
+--
+
+CREATE VIEW txrelay.feed_cursors AS
+ SELECT f.name,
+    a.alias AS account,
+    f.last_number,
+    f.taken_at,
+    w.waiting,
+    w.oldest,
+    ( SELECT array_agg(('0x'::text || encode(p.key, 'hex'::text)) ORDER BY p.n) AS array_agg
+           FROM unnest(f.publishers) WITH ORDINALITY p(key, n)) AS publishers,
+    f.options,
+    f.paused_reason AS paused,
+    s.address AS leader_address,
+    f.created_by,
+    f.created_at
+   FROM ((((txrelay.feeds f
+     JOIN txrelay.accounts a USING (account))
+     JOIN txrelay.leadership l ON ((l.subject = f.account)))
+     LEFT JOIN txrelay.feed_servers s ON ((s.holder = l.holder)))
+     CROSS JOIN LATERAL ( SELECT count(*) AS waiting,
+            min(o.created_at) AS oldest
+           FROM txrelay.outbox o
+          WHERE ((o.account = f.account) AND (o.role = ('feed/'::text || f.name)))) w);
+
+
+--
 -- Name: finished_transactions_2026m11; Type: TABLE; Schema: txrelay; Owner: -
 --
 
@@ -5646,7 +6111,8 @@ CREATE TABLE txrelay.finished_transactions_2026m11 (
     in_block_at timestamp with time zone,
     finished_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     role text,
-    options jsonb
+    options jsonb,
+    traceparent text
 );
 
 ALTER TABLE ONLY txrelay.finished_transactions_2026m11 REPLICA IDENTITY FULL;
@@ -5679,7 +6145,8 @@ CREATE TABLE txrelay.finished_transactions_2026m12 (
     in_block_at timestamp with time zone,
     finished_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     role text,
-    options jsonb
+    options jsonb,
+    traceparent text
 );
 
 ALTER TABLE ONLY txrelay.finished_transactions_2026m12 REPLICA IDENTITY FULL;
@@ -5712,7 +6179,8 @@ CREATE TABLE txrelay.finished_transactions_2027m01 (
     in_block_at timestamp with time zone,
     finished_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     role text,
-    options jsonb
+    options jsonb,
+    traceparent text
 );
 
 ALTER TABLE ONLY txrelay.finished_transactions_2027m01 REPLICA IDENTITY FULL;
@@ -5745,7 +6213,8 @@ CREATE TABLE txrelay.finished_transactions_default (
     in_block_at timestamp with time zone,
     finished_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     role text,
-    options jsonb
+    options jsonb,
+    traceparent text
 );
 
 ALTER TABLE ONLY txrelay.finished_transactions_default REPLICA IDENTITY FULL;
@@ -5988,10 +6457,34 @@ COPY txrelay.cancellations (id, account, asked_by, created_at) FROM stdin;
 
 
 --
+-- Data for Name: feed_batches; Type: TABLE DATA; Schema: txrelay; Owner: -
+--
+
+COPY txrelay.feed_batches (feed, number, publisher, digest, calls, first_id, last_id, taken_at) FROM stdin;
+\.
+
+
+--
+-- Data for Name: feed_servers; Type: TABLE DATA; Schema: txrelay; Owner: -
+--
+
+COPY txrelay.feed_servers (holder, address, seen_at) FROM stdin;
+\.
+
+
+--
+-- Data for Name: feeds; Type: TABLE DATA; Schema: txrelay; Owner: -
+--
+
+COPY txrelay.feeds (name, account, last_number, publishers, options, paused_reason, taken_at, created_by, created_at) FROM stdin;
+\.
+
+
+--
 -- Data for Name: finished_transactions_2026m11; Type: TABLE DATA; Schema: txrelay; Owner: -
 --
 
-COPY txrelay.finished_transactions_2026m11 (id, requeued, account, nonce, hash, block_hash, block_number, extrinsic_index, state, outcome, error, fee, attempts, epoch, key, creator, call, created_at, admitted_at, in_block_at, finished_at, role, options) FROM stdin;
+COPY txrelay.finished_transactions_2026m11 (id, requeued, account, nonce, hash, block_hash, block_number, extrinsic_index, state, outcome, error, fee, attempts, epoch, key, creator, call, created_at, admitted_at, in_block_at, finished_at, role, options, traceparent) FROM stdin;
 \.
 
 
@@ -5999,7 +6492,7 @@ COPY txrelay.finished_transactions_2026m11 (id, requeued, account, nonce, hash, 
 -- Data for Name: finished_transactions_2026m12; Type: TABLE DATA; Schema: txrelay; Owner: -
 --
 
-COPY txrelay.finished_transactions_2026m12 (id, requeued, account, nonce, hash, block_hash, block_number, extrinsic_index, state, outcome, error, fee, attempts, epoch, key, creator, call, created_at, admitted_at, in_block_at, finished_at, role, options) FROM stdin;
+COPY txrelay.finished_transactions_2026m12 (id, requeued, account, nonce, hash, block_hash, block_number, extrinsic_index, state, outcome, error, fee, attempts, epoch, key, creator, call, created_at, admitted_at, in_block_at, finished_at, role, options, traceparent) FROM stdin;
 \.
 
 
@@ -6007,7 +6500,7 @@ COPY txrelay.finished_transactions_2026m12 (id, requeued, account, nonce, hash, 
 -- Data for Name: finished_transactions_2027m01; Type: TABLE DATA; Schema: txrelay; Owner: -
 --
 
-COPY txrelay.finished_transactions_2027m01 (id, requeued, account, nonce, hash, block_hash, block_number, extrinsic_index, state, outcome, error, fee, attempts, epoch, key, creator, call, created_at, admitted_at, in_block_at, finished_at, role, options) FROM stdin;
+COPY txrelay.finished_transactions_2027m01 (id, requeued, account, nonce, hash, block_hash, block_number, extrinsic_index, state, outcome, error, fee, attempts, epoch, key, creator, call, created_at, admitted_at, in_block_at, finished_at, role, options, traceparent) FROM stdin;
 \.
 
 
@@ -6015,7 +6508,7 @@ COPY txrelay.finished_transactions_2027m01 (id, requeued, account, nonce, hash, 
 -- Data for Name: finished_transactions_default; Type: TABLE DATA; Schema: txrelay; Owner: -
 --
 
-COPY txrelay.finished_transactions_default (id, requeued, account, nonce, hash, block_hash, block_number, extrinsic_index, state, outcome, error, fee, attempts, epoch, key, creator, call, created_at, admitted_at, in_block_at, finished_at, role, options) FROM stdin;
+COPY txrelay.finished_transactions_default (id, requeued, account, nonce, hash, block_hash, block_number, extrinsic_index, state, outcome, error, fee, attempts, epoch, key, creator, call, created_at, admitted_at, in_block_at, finished_at, role, options, traceparent) FROM stdin;
 \.
 
 
@@ -6073,7 +6566,7 @@ COPY txrelay.obstacles (account, epoch, code, detail, since) FROM stdin;
 -- Data for Name: outbox; Type: TABLE DATA; Schema: txrelay; Owner: -
 --
 
-COPY txrelay.outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip, deadline_block, retries, attempts, created_at, role) FROM stdin;
+COPY txrelay.outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip, deadline_block, retries, attempts, created_at, role, traceparent) FROM stdin;
 \.
 
 
@@ -6089,7 +6582,7 @@ COPY txrelay.outbox_full (account, role) FROM stdin;
 -- Data for Name: outbox_presigned; Type: TABLE DATA; Schema: txrelay; Owner: -
 --
 
-COPY txrelay.outbox_presigned (id, account, extrinsic, key, creator, nonce, hash, era_death, wait_block, waits, waits_since, created_at, role) FROM stdin;
+COPY txrelay.outbox_presigned (id, account, extrinsic, key, creator, nonce, hash, era_death, wait_block, waits, waits_since, created_at, role, traceparent) FROM stdin;
 \.
 
 
@@ -6097,7 +6590,7 @@ COPY txrelay.outbox_presigned (id, account, extrinsic, key, creator, nonce, hash
 -- Data for Name: pending_transactions; Type: TABLE DATA; Schema: txrelay; Owner: -
 --
 
-COPY txrelay.pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, unknown, block_hash, block_number, error, epoch, key, creator, priority, deadline, guard, tip, max_tip, deadline_block, retries, stop_outcome, stop_reason, signed, blocked_since, created_at, admitted_at, in_block_at, updated_at, role) FROM stdin;
+COPY txrelay.pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, unknown, block_hash, block_number, error, epoch, key, creator, priority, deadline, guard, tip, max_tip, deadline_block, retries, stop_outcome, stop_reason, signed, blocked_since, created_at, admitted_at, in_block_at, updated_at, role, traceparent) FROM stdin;
 \.
 
 
@@ -6138,7 +6631,7 @@ COPY txrelay.retries (id, new_id, asked_by, created_at) FROM stdin;
 --
 
 COPY txrelay.schema_functions (one, checksum, digest, applied_at) FROM stdin;
-t	e272559e7277bfcd766018ba5e4146f22a43b0026985be30e47d3d47137aa4c3	15:2e13f955f5f2a5866421d8880e71e6ef12a566d8713ca435c6433180944f2bcc	2026-11-29 19:49:39.629979+00
+t	0d1ce08425526519155f5e7dc3199c0749d24be18c96fda04d53021e5a7b87dc	15:c38f8ffb5bcc94ca88c13bcb12e61a02d34ba4b4d884f4fa2457e4037b9c6c61	2026-11-29 20:24:47.894303+00
 \.
 
 
@@ -6147,16 +6640,18 @@ t	e272559e7277bfcd766018ba5e4146f22a43b0026985be30e47d3d47137aa4c3	15:2e13f955f5
 --
 
 COPY txrelay.schema_version (version, name, checksum, applied_at) FROM stdin;
-1	0001_init.sql	f3aa342b77578344b8b223ee55436d5aba84c01f15e5092d7fca44d4f95368af	2026-11-29 19:49:34.509115+00
-2	0002_lost_commits.sql	c165fab5b930af3e10c178be568e191bbe96e044c48c7623b78a298c44f44c6c	2026-11-29 19:49:34.538322+00
-3	0003_hashes.sql	2a2a4883e0b9daa9db9c263dc306fe5c5a3b4fbf48e25d3959774a1661b5a201	2026-11-29 19:49:34.560446+00
-4	0004_applications.sql	9383a75a013a0fae4eda908507f009ba891076369bfa09a683588c93f3305605	2026-11-29 19:49:34.881465+00
-5	0005_unknown.sql	abfbfef885f1cfc7f6570f85e073462ddb0259d2192599b2f8be307fa43e639b	2026-11-29 19:49:34.88353+00
-6	0006_obstacles.sql	152cd1a53d22d7a017f6a222aaffe69859ca7d0e90a32ce600cdfcd4ba93b949	2026-11-29 19:49:34.964317+00
-7	0007_moves.sql	b667036db2c284897b4256bd142b43fc138e4ab388a7b5b0e5a456de46f19b4f	2026-11-29 19:49:35.038045+00
-8	0008_audit.sql	a8c6a7f9318f21a1bbd4c4ab564123cbedd0e1634a50392ab1852fa696f2a33f	2026-11-29 19:49:35.058607+00
-9	0009_retries.sql	004cf1c0071bdd0414bd9eb842966b8e05436ecfa00153bbe33d3750cb6711d6	2026-11-29 19:49:35.111178+00
-10	0010_relay_obstacles.sql	18e3463042589246f195e591edd32604ae5775ec75965797a891f05282adab9a	2026-11-29 19:49:35.117754+00
+1	0001_init.sql	f3aa342b77578344b8b223ee55436d5aba84c01f15e5092d7fca44d4f95368af	2026-11-29 20:24:47.778114+00
+2	0002_lost_commits.sql	c165fab5b930af3e10c178be568e191bbe96e044c48c7623b78a298c44f44c6c	2026-11-29 20:24:47.778634+00
+3	0003_hashes.sql	2a2a4883e0b9daa9db9c263dc306fe5c5a3b4fbf48e25d3959774a1661b5a201	2026-11-29 20:24:47.780093+00
+4	0004_applications.sql	9383a75a013a0fae4eda908507f009ba891076369bfa09a683588c93f3305605	2026-11-29 20:24:47.785114+00
+5	0005_unknown.sql	abfbfef885f1cfc7f6570f85e073462ddb0259d2192599b2f8be307fa43e639b	2026-11-29 20:24:47.78521+00
+6	0006_obstacles.sql	152cd1a53d22d7a017f6a222aaffe69859ca7d0e90a32ce600cdfcd4ba93b949	2026-11-29 20:24:47.787667+00
+7	0007_moves.sql	b667036db2c284897b4256bd142b43fc138e4ab388a7b5b0e5a456de46f19b4f	2026-11-29 20:24:47.789948+00
+8	0008_audit.sql	a8c6a7f9318f21a1bbd4c4ab564123cbedd0e1634a50392ab1852fa696f2a33f	2026-11-29 20:24:47.791382+00
+9	0009_retries.sql	004cf1c0071bdd0414bd9eb842966b8e05436ecfa00153bbe33d3750cb6711d6	2026-11-29 20:24:47.794425+00
+10	0010_relay_obstacles.sql	18e3463042589246f195e591edd32604ae5775ec75965797a891f05282adab9a	2026-11-29 20:24:47.794647+00
+11	0011_traces.sql	715ab3e6809513ba4f71750c3444ebd7959ccd35d8f504d24eb4f1bb3c391116	2026-11-29 20:24:47.794967+00
+12	0012_feeds.sql	e6e2b8acacbbc87e3d15f777f8dea674d49cd6636d0f7900e89f14a2f3152325	2026-11-29 20:24:47.802356+00
 \.
 
 
@@ -6220,6 +6715,30 @@ ALTER TABLE ONLY txrelay.bumps
 
 ALTER TABLE ONLY txrelay.cancellations
     ADD CONSTRAINT cancellations_pkey PRIMARY KEY (id);
+
+
+--
+-- Name: feed_batches feed_batches_pkey; Type: CONSTRAINT; Schema: txrelay; Owner: -
+--
+
+ALTER TABLE ONLY txrelay.feed_batches
+    ADD CONSTRAINT feed_batches_pkey PRIMARY KEY (feed, number);
+
+
+--
+-- Name: feed_servers feed_servers_pkey; Type: CONSTRAINT; Schema: txrelay; Owner: -
+--
+
+ALTER TABLE ONLY txrelay.feed_servers
+    ADD CONSTRAINT feed_servers_pkey PRIMARY KEY (holder);
+
+
+--
+-- Name: feeds feeds_pkey; Type: CONSTRAINT; Schema: txrelay; Owner: -
+--
+
+ALTER TABLE ONLY txrelay.feeds
+    ADD CONSTRAINT feeds_pkey PRIMARY KEY (name);
 
 
 --
@@ -6384,6 +6903,13 @@ CREATE INDEX bumps_account ON txrelay.bumps USING btree (account);
 --
 
 CREATE INDEX cancellations_account ON txrelay.cancellations USING btree (account);
+
+
+--
+-- Name: feeds_account; Type: INDEX; Schema: txrelay; Owner: -
+--
+
+CREATE INDEX feeds_account ON txrelay.feeds USING btree (account);
 
 
 --
@@ -7072,10 +7598,10 @@ REVOKE ALL ON FUNCTION txrelay.cancel_waits(p_id bigint) FROM PUBLIC;
 
 
 --
--- Name: FUNCTION change_text(p_account_id bytea, p_nonce bigint, p_hash bytea, p_state txrelay.tx_state, p_creator text, p_at timestamp with time zone, p_id bigint, p_block_hash bytea); Type: ACL; Schema: txrelay; Owner: -
+-- Name: FUNCTION change_text(p_account_id bytea, p_nonce bigint, p_hash bytea, p_state txrelay.tx_state, p_creator text, p_at timestamp with time zone, p_id bigint, p_block_hash bytea, p_traceparent text); Type: ACL; Schema: txrelay; Owner: -
 --
 
-REVOKE ALL ON FUNCTION txrelay.change_text(p_account_id bytea, p_nonce bigint, p_hash bytea, p_state txrelay.tx_state, p_creator text, p_at timestamp with time zone, p_id bigint, p_block_hash bytea) FROM PUBLIC;
+REVOKE ALL ON FUNCTION txrelay.change_text(p_account_id bytea, p_nonce bigint, p_hash bytea, p_state txrelay.tx_state, p_creator text, p_at timestamp with time zone, p_id bigint, p_block_hash bytea, p_traceparent text) FROM PUBLIC;
 
 
 --
@@ -7083,6 +7609,13 @@ REVOKE ALL ON FUNCTION txrelay.change_text(p_account_id bytea, p_nonce bigint, p
 --
 
 REVOKE ALL ON FUNCTION txrelay.check_amount(p_function text, p_argument text, p_amount numeric, p_hint text) FROM PUBLIC;
+
+
+--
+-- Name: FUNCTION check_batch(a txrelay.accounts, p_calls bytea[], p_priorities bigint[], p_not_before bigint[], p_deadlines bigint[], p_guards bigint[], p_tips numeric[], p_max_tips numeric[], p_deadline_blocks bigint[], p_retries bigint[]); Type: ACL; Schema: txrelay; Owner: -
+--
+
+REVOKE ALL ON FUNCTION txrelay.check_batch(a txrelay.accounts, p_calls bytea[], p_priorities bigint[], p_not_before bigint[], p_deadlines bigint[], p_guards bigint[], p_tips numeric[], p_max_tips numeric[], p_deadline_blocks bigint[], p_retries bigint[]) FROM PUBLIC;
 
 
 --
@@ -7111,6 +7644,13 @@ REVOKE ALL ON FUNCTION txrelay.check_eras(p_function text, a txrelay.accounts, p
 --
 
 REVOKE ALL ON FUNCTION txrelay.check_expiry(p_function text, p_expiry_1_ms integer, p_expiry_2_ms integer) FROM PUBLIC;
+
+
+--
+-- Name: FUNCTION check_feed_options(p_options jsonb); Type: ACL; Schema: txrelay; Owner: -
+--
+
+REVOKE ALL ON FUNCTION txrelay.check_feed_options(p_options jsonb) FROM PUBLIC;
 
 
 --
@@ -7149,10 +7689,24 @@ REVOKE ALL ON FUNCTION txrelay.check_owner(p_function text, p_id bigint) FROM PU
 
 
 --
+-- Name: FUNCTION check_publishers(p_function text, p_publishers bytea[]); Type: ACL; Schema: txrelay; Owner: -
+--
+
+REVOKE ALL ON FUNCTION txrelay.check_publishers(p_function text, p_publishers bytea[]) FROM PUBLIC;
+
+
+--
 -- Name: FUNCTION check_text(p_function text, p_argument text, p_text text); Type: ACL; Schema: txrelay; Owner: -
 --
 
 REVOKE ALL ON FUNCTION txrelay.check_text(p_function text, p_argument text, p_text text) FROM PUBLIC;
+
+
+--
+-- Name: FUNCTION check_trace(p_function text, p_traceparent text); Type: ACL; Schema: txrelay; Owner: -
+--
+
+REVOKE ALL ON FUNCTION txrelay.check_trace(p_function text, p_traceparent text) FROM PUBLIC;
 
 
 --
@@ -7217,37 +7771,37 @@ GRANT ALL ON FUNCTION txrelay.drop_partitions(p_age interval, p_now timestamp wi
 
 
 --
--- Name: FUNCTION enqueue(account text, call bytea, key text, priority bigint, not_before timestamp with time zone, deadline timestamp with time zone, creator text, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, expires_in interval, delay interval); Type: ACL; Schema: txrelay; Owner: -
+-- Name: FUNCTION enqueue(account text, call bytea, key text, priority bigint, not_before timestamp with time zone, deadline timestamp with time zone, creator text, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, expires_in interval, delay interval, traceparent text); Type: ACL; Schema: txrelay; Owner: -
 --
 
-REVOKE ALL ON FUNCTION txrelay.enqueue(account text, call bytea, key text, priority bigint, not_before timestamp with time zone, deadline timestamp with time zone, creator text, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, expires_in interval, delay interval) FROM PUBLIC;
-GRANT ALL ON FUNCTION txrelay.enqueue(account text, call bytea, key text, priority bigint, not_before timestamp with time zone, deadline timestamp with time zone, creator text, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, expires_in interval, delay interval) TO txrelay_app;
-GRANT ALL ON FUNCTION txrelay.enqueue(account text, call bytea, key text, priority bigint, not_before timestamp with time zone, deadline timestamp with time zone, creator text, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, expires_in interval, delay interval) TO txrelay_relay;
-
-
---
--- Name: FUNCTION enqueue_many(account text, calls bytea[], keys text[], priority bigint, creator text, not_before timestamp with time zone, deadline timestamp with time zone, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, expires_in interval, delay interval); Type: ACL; Schema: txrelay; Owner: -
---
-
-REVOKE ALL ON FUNCTION txrelay.enqueue_many(account text, calls bytea[], keys text[], priority bigint, creator text, not_before timestamp with time zone, deadline timestamp with time zone, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, expires_in interval, delay interval) FROM PUBLIC;
-GRANT ALL ON FUNCTION txrelay.enqueue_many(account text, calls bytea[], keys text[], priority bigint, creator text, not_before timestamp with time zone, deadline timestamp with time zone, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, expires_in interval, delay interval) TO txrelay_app;
-GRANT ALL ON FUNCTION txrelay.enqueue_many(account text, calls bytea[], keys text[], priority bigint, creator text, not_before timestamp with time zone, deadline timestamp with time zone, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, expires_in interval, delay interval) TO txrelay_relay;
+REVOKE ALL ON FUNCTION txrelay.enqueue(account text, call bytea, key text, priority bigint, not_before timestamp with time zone, deadline timestamp with time zone, creator text, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, expires_in interval, delay interval, traceparent text) FROM PUBLIC;
+GRANT ALL ON FUNCTION txrelay.enqueue(account text, call bytea, key text, priority bigint, not_before timestamp with time zone, deadline timestamp with time zone, creator text, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, expires_in interval, delay interval, traceparent text) TO txrelay_app;
+GRANT ALL ON FUNCTION txrelay.enqueue(account text, call bytea, key text, priority bigint, not_before timestamp with time zone, deadline timestamp with time zone, creator text, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, expires_in interval, delay interval, traceparent text) TO txrelay_relay;
 
 
 --
--- Name: FUNCTION enqueue_searching(account text, call bytea, key text, priority bigint, not_before timestamp with time zone, deadline timestamp with time zone, creator text, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint); Type: ACL; Schema: txrelay; Owner: -
+-- Name: FUNCTION enqueue_many(account text, calls bytea[], keys text[], priority bigint, creator text, not_before timestamp with time zone, deadline timestamp with time zone, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, expires_in interval, delay interval, traceparent text); Type: ACL; Schema: txrelay; Owner: -
 --
 
-REVOKE ALL ON FUNCTION txrelay.enqueue_searching(account text, call bytea, key text, priority bigint, not_before timestamp with time zone, deadline timestamp with time zone, creator text, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION txrelay.enqueue_many(account text, calls bytea[], keys text[], priority bigint, creator text, not_before timestamp with time zone, deadline timestamp with time zone, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, expires_in interval, delay interval, traceparent text) FROM PUBLIC;
+GRANT ALL ON FUNCTION txrelay.enqueue_many(account text, calls bytea[], keys text[], priority bigint, creator text, not_before timestamp with time zone, deadline timestamp with time zone, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, expires_in interval, delay interval, traceparent text) TO txrelay_app;
+GRANT ALL ON FUNCTION txrelay.enqueue_many(account text, calls bytea[], keys text[], priority bigint, creator text, not_before timestamp with time zone, deadline timestamp with time zone, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, expires_in interval, delay interval, traceparent text) TO txrelay_relay;
 
 
 --
--- Name: FUNCTION enqueue_signed(extrinsic bytea, key text, creator text, account text); Type: ACL; Schema: txrelay; Owner: -
+-- Name: FUNCTION enqueue_searching(account text, call bytea, key text, priority bigint, not_before timestamp with time zone, deadline timestamp with time zone, creator text, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, traceparent text); Type: ACL; Schema: txrelay; Owner: -
 --
 
-REVOKE ALL ON FUNCTION txrelay.enqueue_signed(extrinsic bytea, key text, creator text, account text) FROM PUBLIC;
-GRANT ALL ON FUNCTION txrelay.enqueue_signed(extrinsic bytea, key text, creator text, account text) TO txrelay_app;
-GRANT ALL ON FUNCTION txrelay.enqueue_signed(extrinsic bytea, key text, creator text, account text) TO txrelay_relay;
+REVOKE ALL ON FUNCTION txrelay.enqueue_searching(account text, call bytea, key text, priority bigint, not_before timestamp with time zone, deadline timestamp with time zone, creator text, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint, retries bigint, traceparent text) FROM PUBLIC;
+
+
+--
+-- Name: FUNCTION enqueue_signed(extrinsic bytea, key text, creator text, account text, traceparent text); Type: ACL; Schema: txrelay; Owner: -
+--
+
+REVOKE ALL ON FUNCTION txrelay.enqueue_signed(extrinsic bytea, key text, creator text, account text, traceparent text) FROM PUBLIC;
+GRANT ALL ON FUNCTION txrelay.enqueue_signed(extrinsic bytea, key text, creator text, account text, traceparent text) TO txrelay_app;
+GRANT ALL ON FUNCTION txrelay.enqueue_signed(extrinsic bytea, key text, creator text, account text, traceparent text) TO txrelay_relay;
 
 
 --
@@ -7263,6 +7817,53 @@ GRANT ALL ON FUNCTION txrelay.ensure_partitions(p_ahead integer, p_now timestamp
 --
 
 REVOKE ALL ON FUNCTION txrelay.extrinsic_body(p_extrinsic bytea) FROM PUBLIC;
+
+
+--
+-- Name: FUNCTION feed_create(name text, account text, publishers bytea[], options jsonb, last bigint); Type: ACL; Schema: txrelay; Owner: -
+--
+
+REVOKE ALL ON FUNCTION txrelay.feed_create(name text, account text, publishers bytea[], options jsonb, last bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION txrelay.feed_create(name text, account text, publishers bytea[], options jsonb, last bigint) TO txrelay_relay;
+
+
+--
+-- Name: FUNCTION feed_pause(name text, reason text); Type: ACL; Schema: txrelay; Owner: -
+--
+
+REVOKE ALL ON FUNCTION txrelay.feed_pause(name text, reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION txrelay.feed_pause(name text, reason text) TO txrelay_relay;
+
+
+--
+-- Name: FUNCTION feed_publishers(name text, publishers bytea[]); Type: ACL; Schema: txrelay; Owner: -
+--
+
+REVOKE ALL ON FUNCTION txrelay.feed_publishers(name text, publishers bytea[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION txrelay.feed_publishers(name text, publishers bytea[]) TO txrelay_relay;
+
+
+--
+-- Name: FUNCTION feed_remove(name text); Type: ACL; Schema: txrelay; Owner: -
+--
+
+REVOKE ALL ON FUNCTION txrelay.feed_remove(name text) FROM PUBLIC;
+GRANT ALL ON FUNCTION txrelay.feed_remove(name text) TO txrelay_relay;
+
+
+--
+-- Name: FUNCTION feed_resume(name text); Type: ACL; Schema: txrelay; Owner: -
+--
+
+REVOKE ALL ON FUNCTION txrelay.feed_resume(name text) FROM PUBLIC;
+GRANT ALL ON FUNCTION txrelay.feed_resume(name text) TO txrelay_relay;
+
+
+--
+-- Name: FUNCTION feed_unknown(p_name text); Type: ACL; Schema: txrelay; Owner: -
+--
+
+REVOKE ALL ON FUNCTION txrelay.feed_unknown(p_name text) FROM PUBLIC;
 
 
 --
@@ -7454,6 +8055,22 @@ GRANT ALL ON FUNCTION txrelay.leader_due(p_accounts integer[], p_epochs bigint[]
 
 REVOKE ALL ON FUNCTION txrelay.leader_evict(p_lock_key bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION txrelay.leader_evict(p_lock_key bigint) TO txrelay_relay;
+
+
+--
+-- Name: FUNCTION leader_feed_take(p_account integer, p_epoch bigint, p_feed text, p_number bigint, p_publisher bytea, p_digest bytea, p_calls bytea[], p_priorities bigint[], p_not_before bigint[], p_deadlines bigint[], p_guards bigint[], p_tips numeric[], p_max_tips numeric[], p_deadline_blocks bigint[], p_retries bigint[]); Type: ACL; Schema: txrelay; Owner: -
+--
+
+REVOKE ALL ON FUNCTION txrelay.leader_feed_take(p_account integer, p_epoch bigint, p_feed text, p_number bigint, p_publisher bytea, p_digest bytea, p_calls bytea[], p_priorities bigint[], p_not_before bigint[], p_deadlines bigint[], p_guards bigint[], p_tips numeric[], p_max_tips numeric[], p_deadline_blocks bigint[], p_retries bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION txrelay.leader_feed_take(p_account integer, p_epoch bigint, p_feed text, p_number bigint, p_publisher bytea, p_digest bytea, p_calls bytea[], p_priorities bigint[], p_not_before bigint[], p_deadlines bigint[], p_guards bigint[], p_tips numeric[], p_max_tips numeric[], p_deadline_blocks bigint[], p_retries bigint[]) TO txrelay_relay;
+
+
+--
+-- Name: FUNCTION leader_feeds(p_accounts integer[], p_holder text, p_address text); Type: ACL; Schema: txrelay; Owner: -
+--
+
+REVOKE ALL ON FUNCTION txrelay.leader_feeds(p_accounts integer[], p_holder text, p_address text) FROM PUBLIC;
+GRANT ALL ON FUNCTION txrelay.leader_feeds(p_accounts integer[], p_holder text, p_address text) TO txrelay_relay;
 
 
 --
@@ -7801,10 +8418,10 @@ GRANT ALL ON FUNCTION txrelay.relay_register(p_alias text, p_account_id bytea, p
 
 
 --
--- Name: FUNCTION removal_text(p_account_id bytea, p_nonce bigint, p_id bigint, p_outcome txrelay.tx_outcome); Type: ACL; Schema: txrelay; Owner: -
+-- Name: FUNCTION removal_text(p_account_id bytea, p_nonce bigint, p_id bigint, p_outcome txrelay.tx_outcome, p_traceparent text); Type: ACL; Schema: txrelay; Owner: -
 --
 
-REVOKE ALL ON FUNCTION txrelay.removal_text(p_account_id bytea, p_nonce bigint, p_id bigint, p_outcome txrelay.tx_outcome) FROM PUBLIC;
+REVOKE ALL ON FUNCTION txrelay.removal_text(p_account_id bytea, p_nonce bigint, p_id bigint, p_outcome txrelay.tx_outcome, p_traceparent text) FROM PUBLIC;
 
 
 --
@@ -8163,6 +8780,36 @@ GRANT SELECT ON TABLE txrelay.bumps TO txrelay_relay;
 --
 
 GRANT SELECT ON TABLE txrelay.cancellations TO txrelay_relay;
+
+
+--
+-- Name: TABLE feed_batches; Type: ACL; Schema: txrelay; Owner: -
+--
+
+GRANT SELECT ON TABLE txrelay.feed_batches TO txrelay_relay;
+
+
+--
+-- Name: TABLE feed_servers; Type: ACL; Schema: txrelay; Owner: -
+--
+
+GRANT SELECT ON TABLE txrelay.feed_servers TO txrelay_relay;
+
+
+--
+-- Name: TABLE feeds; Type: ACL; Schema: txrelay; Owner: -
+--
+
+GRANT SELECT ON TABLE txrelay.feeds TO txrelay_relay;
+
+
+--
+-- Name: TABLE feed_cursors; Type: ACL; Schema: txrelay; Owner: -
+--
+
+GRANT SELECT ON TABLE txrelay.feed_cursors TO txrelay_follower;
+GRANT SELECT ON TABLE txrelay.feed_cursors TO txrelay_app;
+GRANT SELECT ON TABLE txrelay.feed_cursors TO txrelay_relay;
 
 
 --

@@ -28,6 +28,8 @@ BEGIN
         SELECT v_held, '\x84' || int8send(n), 'signed ' || n, 'shop', n, sha256(int8send(n)), 90000, CASE n % 2 WHEN 0 THEN 77 END,
             CASE n % 2 WHEN 0 THEN 'a nonce before it' END, now() FROM generate_series(1, v_live) n;
 
+    UPDATE txrelay.outbox SET traceparent = '00-' || repeat('ab', 16) || '-' || repeat('cd', 8) || '-01' WHERE id % 5 = 0;
+
     -- What has a nonce: each state, replaced attempts, fillers, refusals, requests to cancel and to pay more.
     SELECT coalesce(max(h.highest_id), 0) + 10000000 INTO v_first FROM txrelay.high_water h;
     INSERT INTO txrelay.pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, unknown, block_hash,
@@ -80,6 +82,11 @@ BEGIN
         WHERE f.account = v_past AND f.outcome = 'failed' AND f.id % 100 = 4;
     INSERT INTO txrelay.outbox_full (account, role) VALUES (v_past, 'shop');
     INSERT INTO txrelay.obstacles (account, epoch, code, detail, since) VALUES (v_past, 0, 'nonce_gap', 'nonce 1 is missing', now());
+    INSERT INTO txrelay.feeds (name, account, last_number, publishers, paused_reason, created_by)
+        SELECT 'feed ' || n, v_past, n, ARRAY[sha256('publisher')], CASE n % 2 WHEN 0 THEN 'an operator paused it' END, 'operator'
+        FROM generate_series(1, 20) n;
+    INSERT INTO txrelay.feed_batches (feed, number, publisher, digest, calls, first_id, last_id)
+        SELECT 'feed 1', n, sha256('publisher'), sha256(int8send(n)), n % 4, n, n + 3 FROM generate_series(1, v_live) n;
     PERFORM setval('txrelay.transaction_id', 200000000);
 END
 $rows$;
