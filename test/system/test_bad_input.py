@@ -101,11 +101,15 @@ class BadInput(unittest.TestCase):
                              '5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty=12345')
             self.assertNotEqual(other.rpc('chain_getBlockHash', 0), world.chain.rpc('chain_getBlockHash', 0))
             stranger = Relay(other_dir, 'stranger', world.pg.dsn, [other.ws], [ALICE])
-            done = cli('run', '--config', stranger.config, check=False)
+            done = cli('register', '--config', stranger.config, check=False)
             self.assertEqual(done.returncode, 1)
-            self.assertIn('alice', done.stderr)
+            self.assertIn('account alice is registered for the chain with genesis', done.stderr)
+            stranger.start()
+            stranger.wait_log('chain.none.*every endpoint is of another chain')
             world.enqueue('still fine')
             world.settle()
+            self.assertNotIn('leader.acquired', stranger.text())
+            stranger.kill()
 
     def test_config_typo_names_file_line_column(self):
         with World() as world:
