@@ -1,4 +1,4 @@
-/* Private to the core of a feed: its data and its two tables of states. */
+/* Private to the core of a feed: its data, and what its files call of each other. */
 #ifndef FEED_CORE_FEED_INTERNAL_H
 #define FEED_CORE_FEED_INTERNAL_H
 
@@ -56,6 +56,67 @@ struct feed_core {
     struct feed_effect *effects;
     size_t effect_count, effect_cap;
 };
+
+/* ---- feed.c ---- */
+
+struct feed_effect *feed__emit(struct feed_core *f, enum feed_effect_type type);
+void feed__emit_copy(struct feed_core *f, enum feed_effect_type type); /* about the copy */
+/* Ends all sessions, with this code, and gives the copy up. */
+void feed__leave(struct feed_core *f, enum feed_end code);
+/* The next number is free, or the feed is left if that was to come next. */
+void feed__free_number(struct feed_core *f);
+
+/* ---- feed_session.c ---- */
+
+struct feed_session_row *feed__row(struct feed_core *f, uint64_t id); /* NULL: none */
+/* The session whose copy it is; NULL: its stream is closed. */
+struct feed_session_row *feed__winner(struct feed_core *f);
+bool feed__is_open(const struct feed_session_row *s);
+void feed__send(struct feed_core *f, const struct feed_session_row *s, enum feed_message message,
+                int64_t number);
+void feed__hold(struct feed_core *f, struct feed_session_row *s, bool held);
+void feed__end(struct feed_core *f, struct feed_session_row *s, enum feed_end code);
+/* Tells all open sessions but `but` to send `number` again. */
+void feed__resend(struct feed_core *f, int64_t number, const struct feed_session_row *but);
+/* Acknowledges everything up to the cursor, which has moved, to all open sessions. */
+void feed__acknowledge(struct feed_core *f);
+void feed__on_open(struct feed_core *f, uint64_t id);
+/* The client's stream ends, for a reason of its own or with a message of ours. */
+void feed__end_client(struct feed_core *f, uint64_t now, struct feed_session_row *s,
+                      enum feed_end code);
+void feed__on_gone(struct feed_core *f, uint64_t now, struct feed_session_row *s);
+
+/* ---- feed_winner.c ---- */
+
+/* A publisher whose copy was bad or late lets the others try first. */
+void feed__bar(struct feed_core *f, int publisher, uint64_t now);
+void feed__unbar(struct feed_core *f);
+/* The winner's copy is given up before its trailer. */
+void feed__lose(struct feed_core *f, uint64_t now, bool barred);
+/* Ends the winner, who was too slow, because others wait. */
+void feed__replace(struct feed_core *f, uint64_t now);
+void feed__high_header(struct feed_core *f, struct feed_session_row *s); /* above cursor + 1 */
+void feed__on_header(struct feed_core *f, uint64_t now, struct feed_session_row *s,
+                     const struct feed_event *ev);
+void feed__on_items(struct feed_core *f, uint64_t now, struct feed_session_row *s,
+                    const struct feed_event *ev);
+void feed__on_trailer(struct feed_core *f, uint64_t now, struct feed_session_row *s);
+
+/* ---- feed_answer.c ---- */
+
+bool feed__waits_for_answer(const struct feed_core *f);
+/* The copy ends here. The answer about it may still be under way. */
+void feed__drop(struct feed_core *f, bool answer_comes);
+void feed__load(struct feed_core *f);
+/* No answer in time. An answer that comes later changes nothing: the cursor decides. */
+void feed__time_out(struct feed_core *f, uint64_t now);
+void feed__on_verified(struct feed_core *f, uint64_t now, const struct feed_event *ev);
+void feed__on_stored(struct feed_core *f, uint64_t now, const struct feed_event *ev);
+/* The answer about a copy that was given up: another number may be won again. */
+void feed__late_answer(struct feed_core *f, uint64_t copy);
+void feed__on_loaded(struct feed_core *f, uint64_t now, const struct feed_event *ev);
+
+/* ---- feed_table.c ---- */
 
 /* The only ways to change a phase or a state: they check the tables. */
 void feed__phase(struct feed_core *f, enum feed_phase to);
