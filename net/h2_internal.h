@@ -3,7 +3,8 @@
  *
  *   h2_conn.c     life of the connection: pump, time, limits, drain, end
  *   h2_session.c  what nghttp2 reports
- *   grpc_call.c   life of a call: headers, messages, queue, status
+ *   grpc_call.c   course and end of a call; grpc_headers.c: its headers; grpc_receive.c: when it
+ *                 takes what comes; grpc_send.c: its queue and its status
  *
  * Nothing is freed while a callback runs (busy). A call dies in nghttp2's on_stream_close or with
  * its connection. */
@@ -11,9 +12,17 @@
 #define NET_H2_INTERNAL_H
 
 #include <nghttp2/nghttp2.h>
+#include <string.h>
 
 #include "base/list.h"
 #include "grpc_internal.h"
+
+/* A header. */
+#define NV(n, v)                                                                                   \
+    {                                                                                              \
+        .name = (uint8_t *)(uintptr_t)(n), .value = (uint8_t *)(uintptr_t)(v),                     \
+        .namelen = strlen(n), .valuelen = strlen(v)                                                \
+    }
 
 struct h2_conn;
 
@@ -119,7 +128,7 @@ void h2__conn_silence(struct h2_conn *c);
 /* The transport is gone, or the owner wants it gone: calls end, then on_end. */
 void h2__conn_lost(struct h2_conn *c, uint64_t now, const struct err *why);
 
-/* For the other two files. */
+/* For the other files. */
 void h2__enter(struct h2_conn *c);
 void h2__leave(struct h2_conn *c);
 void h2__fail(struct h2_conn *c, uint32_t code, const char *why); /* GOAWAY, then end */
@@ -133,11 +142,6 @@ void h2__limits_fill(struct grpc_limits *l);
 /* ---- grpc_call.c ---- */
 struct grpc_call *grpc__call_new(struct h2_conn *c, int32_t stream);
 void grpc__call_free(struct grpc_call *call);
-void grpc__call_header(struct grpc_call *call, const char *name, size_t name_len, const char *value,
-                       size_t len);
-void grpc__call_headers_end(struct grpc_call *call, bool end_stream);
-void grpc__call_bytes(struct grpc_call *call, const uint8_t *data, size_t len);
-void grpc__call_half(struct grpc_call *call);
 void grpc__call_closed(struct grpc_call *call, uint32_t code);
 void grpc__call_silence(struct grpc_call *call);
 void grpc__call_turn(struct grpc_call *call); /* go on after a pause; what is overdue */
@@ -145,8 +149,35 @@ uint64_t grpc__call_deadline(const struct grpc_call *call);
 /* The call ends with the status: told to the peer where that is possible. */
 void grpc__call_fail(struct grpc_call *call, enum grpc_status status, const char *text);
 void grpc__call_end(struct grpc_call *call, enum grpc_status status, const char *text); /* tells */
+
+/* For the other files of a call. */
+void grpc__call_wake(struct grpc_call *call); /* a turn follows */
+/* The call has its status: what still comes is dropped. */
+void grpc__call_decide(struct grpc_call *call, enum grpc_status status, const char *text);
+/* Decides, and sends RST_STREAM with the code. */
+void grpc__call_reset(struct grpc_call *call, uint32_t code, enum grpc_status status,
+                      const char *text);
+
+/* ---- grpc_headers.c ---- */
+void grpc__call_header(struct grpc_call *call, const char *name, size_t name_len, const char *value,
+                       size_t len);
+void grpc__call_headers_end(struct grpc_call *call, bool end_stream);
 struct grpc_call *grpc__call_start(struct h2_conn *c, const char *path, const char *authority,
                                    const char *token, uint64_t deadline_ms,
                                    const struct grpc_call_events *events, void *arg);
+
+/* ---- grpc_receive.c ---- */
+void grpc__call_bytes(struct grpc_call *call, const uint8_t *data, size_t len);
+void grpc__call_half(struct grpc_call *call);          /* the peer ended its side */
+bool grpc__call_blocked(const struct grpc_call *call); /* takes nothing now */
+void grpc__call_take_held(struct grpc_call *call);     /* unless it is blocked */
+void grpc__call_tell_half(struct grpc_call *call);     /* once every message is delivered */
+
+/* ---- grpc_send.c ---- */
+/* Of nghttp2's data provider, whose source is the call. */
+ssize_t grpc__call_read_output(nghttp2_session *session, int32_t stream, uint8_t *data, size_t max,
+                               uint32_t *flags, nghttp2_data_source *source, void *arg);
+bool grpc__call_output_blocks(const struct grpc_call *call); /* over a quarter of its cap */
+void grpc__call_output_drop(struct grpc_call *call);
 
 #endif

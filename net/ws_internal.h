@@ -80,7 +80,7 @@ void ws__frames_end(
 int ws__url_parse(const char *text, const char *peer, struct ws_url *ret_url, struct err *err);
 void ws__url_done(struct ws_url *url);
 
-/* ---- ws_lws.c: all use of libwebsockets ---- */
+/* ---- ws_context.c and ws_lws.c: all use of libwebsockets ---- */
 struct ws_conn *ws__conn_new(struct ws_client *c,
                              struct err *err); /* NULL: ca_file is not usable */
 /* Start a connection to a numeric address. ws__on_open or ws__on_closed follows, later; false: it

@@ -1,5 +1,5 @@
-/* All use of libwebsockets: one context for each client on the client's loop, one connection at a
- * time.
+/* A connection of libwebsockets, one at a time for each client: connecting, writing, reading. The
+ * rest of what uses libwebsockets is in ws_context.c.
  *
  * What libwebsockets 4.1.6 requires or does (each point was measured or met):
  *  - Its connect resolves names synchronously: pass it numeric addresses only.
@@ -10,211 +10,23 @@
  *  - A connect may fail by returning NULL without the error callback, or by the callback: we count
  *    both once.
  *  - It reports a TLS refusal as a number only: we take the reason from the verify callback.
- *  - It follows $http_proxy: switched off.
- *  - It sizes its tables by ulimit: we set fd_limit_per_thread.
  *  - It does not compare a host that is an IP address with the certificate's addresses: done here.
- *  - Destroying the context closes its eventfd twice, one loop turn apart (seen with strace). We
- *    occupy the number in between; otherwise the second close would hit a descriptor opened
- *    meanwhile.
- *  - Destroying the context takes two calls. The first closes its handles, which takes two loop
- *    turns; only then may the second free the context, and no callback says when.
  *
  * Each connection has a number, its generation, so that late callbacks about a dropped connection
  * are not taken for the present one. */
-#define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <libwebsockets.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/check.h"
-#include "base/log.h"
-#include "ws_internal.h"
+#include "ws_lws_internal.h"
 
-enum {
-    FD_LIMIT = 32,          /* the connection, dropped ones that still close, internal ones */
-    SERVICE_BUFFER = 65536, /* size of one piece of a large message */
-    KEEP_BUFFER = 1 << 20,  /* a larger reassembly buffer is freed after its message */
-    DESTROY_TURNS =
-        4, /* the connections' handles close in the first, the context's own in the second */
-};
+enum { KEEP_BUFFER = 1 << 20 }; /* a larger reassembly buffer is freed after its message */
 
 _Static_assert(WS_FRAME_HEADROOM >= LWS_PRE, "room for the WebSocket header");
-
-struct ws_conn {
-    struct ws_client *client;
-    struct lws_context *context; /* NULL: not made yet, or destroyed */
-    struct lws *wsi;             /* the present connection */
-    uintptr_t generation;        /* of the present connection */
-    bool connecting;             /* inside lws_client_connect_via_info */
-    bool established;
-    bool broken; /* a write failed */
-    bool ping_due;
-    bool write_asked; /* the writable callback will come; asking again costs two system calls */
-    bool host_is_address;
-    struct buf message;
-    char why[200]; /* the most specific reason so far */
-    int event_fd;  /* of the context; -1: not found */
-    struct loop_task destroy_task;
-    unsigned destroy_turns;
-    void (*freed)(struct ws_client *c);
-};
-
-/* ---- the context ---- */
-
-static void lws_said(int level, const char *line)
-{
-    log_debug(level & LLL_ERR ? "lws.error" : "lws.warning", "text=\"%.*s\"",
-              (int)strcspn(line, "\n"), line);
-}
-
-static int ws_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
-                       size_t len);
-
-static const struct lws_protocols protocols[] = {
-    {.name = "ws", .callback = ws_callback},
-    {.name = NULL},
-};
-
-/* A context opens its descriptors in a row: one for random bytes, then the eventfd. */
-enum { NEW_FDS = 4 };
-
-/* Which of the next NEW_FDS numbers are free, from the one that the next open will return. */
-static int free_fds(bool ret_free[NEW_FDS])
-{
-    int first = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (first >= 0)
-        close(first);
-    for (int i = 0; i < NEW_FDS; i++)
-        ret_free[i] = first >= 0 && fcntl(first + i, F_GETFD) == -1;
-    return first;
-}
-
-static bool is_event_fd(int fd)
-{
-    char path[64], target[64];
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(path, target, sizeof(target) - 1);
-    target[n > 0 ? n : 0] = 0;
-    return strstr(target, "eventfd") != NULL;
-}
-
-/* After the first close of the eventfd: occupy its number for the second close. */
-static void event_fd_occupy(int event_fd)
-{
-    if (event_fd < 0 || fcntl(event_fd, F_GETFD) != -1)
-        return;
-    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && fd != event_fd) {
-        dup3(fd, event_fd, O_CLOEXEC);
-        close(fd);
-    }
-}
-
-static bool context_make(struct ws_conn *conn)
-{
-    bool was_free[NEW_FDS];
-    int first = free_fds(was_free);
-    void *loops[] = {loop_uv(conn->client->loop)};
-    struct lws_context_creation_info info = {
-        .port = CONTEXT_PORT_NO_LISTEN,
-        .protocols = protocols,
-        .gid = -1,
-        .uid = -1,
-        .options = LWS_SERVER_OPTION_LIBUV,
-        .foreign_loops = loops,
-        .fd_limit_per_thread = FD_LIMIT,
-        .pt_serv_buf_size = SERVICE_BUFFER,
-        .http_proxy_address = "none:0",
-        .user = conn,
-        .pcontext = &conn->context,
-    };
-    if (conn->client->url.tls) {
-        info.options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
-        if (conn->client->config.ca_file) {
-            info.options |= LWS_SERVER_OPTION_DISABLE_OS_CA_CERTS;
-            info.client_ssl_ca_filepath = conn->client->config.ca_file;
-        }
-    }
-    lws_set_log_level(LLL_ERR | LLL_WARN, lws_said);
-    conn->context = lws_create_context(&info);
-    conn->event_fd = -1;
-    for (int i = 0; i < NEW_FDS; i++)
-        if (was_free[i] && is_event_fd(first + i))
-            conn->event_fd = first + i;
-    return conn->context != NULL;
-}
-
-static int check_ca_file(const char *path, struct err *err)
-{
-    X509_STORE *store = X509_STORE_new();
-    bool good = X509_STORE_load_file(store, path) == 1;
-    X509_STORE_free(store);
-    if (good)
-        return 0;
-    return err_set(err, ERR_CONFIG,
-                   "ca_file \"%s\" holds no certificate that can be read; give a PEM file", path);
-}
-
-struct ws_conn *ws__conn_new(struct ws_client *c, struct err *err)
-{
-    uint8_t addr[16];
-    if (c->url.tls && c->config.ca_file && check_ca_file(c->config.ca_file, err))
-        return NULL;
-    struct ws_conn *conn = xcalloc(1, sizeof(*conn));
-    conn->client = c;
-    conn->generation = 1;
-    conn->host_is_address =
-        inet_pton(AF_INET, c->url.host, addr) == 1 || inet_pton(AF_INET6, c->url.host, addr) == 1;
-    return conn;
-}
-
-static void freed(struct ws_conn *conn)
-{
-    void (*cb)(struct ws_client * c) = conn->freed;
-    struct ws_client *c = conn->client;
-    buf_done(&conn->message);
-    free(conn);
-    cb(c);
-}
-
-static void destroy_end(struct loop_task *task)
-{
-    struct ws_conn *conn = CONTAINER_OF(task, struct ws_conn, destroy_task);
-    if (conn->context && ++conn->destroy_turns < DESTROY_TURNS) {
-        loop_post(conn->client->loop, task, destroy_end);
-        return;
-    }
-    if (conn->context)
-        lws_context_destroy(conn->context);
-    INVARIANT(!conn->context);
-    freed(conn);
-}
-
-static void destroy_begin(struct loop_task *task)
-{
-    struct ws_conn *conn = CONTAINER_OF(task, struct ws_conn, destroy_task);
-    if (conn->context) {
-        lws_context_destroy(conn->context);
-        event_fd_occupy(conn->event_fd);
-    }
-    loop_post(conn->client->loop, task, destroy_end);
-}
-
-/* From the loop: a context must not be destroyed inside one of its callbacks. */
-void ws__conn_free(struct ws_conn *conn, void (*cb)(struct ws_client *c))
-{
-    PRE(!conn->wsi);
-    conn->freed = cb;
-    loop_post(conn->client->loop, &conn->destroy_task, destroy_begin);
-}
 
 /* ---- connecting ---- */
 
@@ -244,7 +56,7 @@ static char *host_header(const struct ws_url *url)
 bool ws__conn_connect(struct ws_conn *conn, const char *addr)
 {
     PRE(!conn->wsi);
-    if (!conn->context && !context_make(conn))
+    if (!conn->context && !ws__context_make(conn))
         return false;
     char *host = host_header(&conn->client->url);
     conn->why[0] = 0;
@@ -257,7 +69,7 @@ bool ws__conn_connect(struct ws_conn *conn, const char *addr)
         .path = conn->client->url.path,
         .host = host,
         .ietf_version_or_minus_one = -1,
-        .local_protocol_name = protocols[0].name,
+        .local_protocol_name = WS_PROTOCOL,
         .pwsi = &conn->wsi,
         .opaque_user_data = (void *)conn->generation,
     };
@@ -460,8 +272,8 @@ static int authorize(const struct ws_conn *conn, struct lws *wsi, unsigned char 
     return good ? 0 : -1;
 }
 
-static int ws_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
-                       size_t len)
+int ws__lws_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
+                     size_t len)
 {
     struct ws_conn *conn = lws_context_user(lws_get_context(wsi));
     bool present = (uintptr_t)lws_get_opaque_user_data(wsi) == conn->generation;

@@ -185,7 +185,7 @@ unsigned ws_server_accepted(const struct ws_server *s)
     return s->accepted;
 }
 
-/* Two calls, with the loop turns in between that the handles take to close (see net/ws_lws.c). */
+/* Two calls, with the loop turns in between that the handles take to close (net/ws_context.c). */
 static void destroy_round(struct loop_task *task)
 {
     struct ws_server *s = CONTAINER_OF(task, struct ws_server, task);
