@@ -20,6 +20,13 @@ void extrinsic__put_explicit(const struct metadata *md, const struct extrinsic_p
 void extrinsic__put_implicit(const struct metadata *md, const struct extrinsic_params *params,
                              struct buf *out);
 
+/* By its name; an extension without one that we know, by its types. */
+enum extension_kind extrinsic__extension_kind(const struct metadata *md,
+                                              const struct metadata_extension *e);
+/* Do the bytes that we would write decode as the types of the extension with this index? */
+bool extrinsic__extension_fits(const struct metadata *md, size_t i,
+                               const struct extrinsic_params *params);
+
 /* Read the explicit half of a decoded extrinsic. */
 struct extrinsic_extra {
     struct era era;
