@@ -143,12 +143,13 @@ static void before_event(struct world *w, struct relay *r, int account,
 }
 
 /* A leader that believes its bytes were never sent ends a transaction or gives up a nonce at once.
- * So it must not believe that of bytes that a pool has had and a block may still hold. */
+ * So it must not believe that of bytes that a pool has had and a block may still hold. Without an
+ * era it does neither. */
 static void check_unsent(struct world *w, const struct relay *r, const struct row *row,
                          const uint8_t hash[32])
 {
     const struct tx *tx = &w->chain.txs[tx_of_hash(w, hash)];
-    HOLDS(w, !tx->accepted || !includable(w, tx), "I5",
+    HOLDS(w, row->era_death < 0 || !tx->accepted || !includable(w, tx), "I5",
           "r%d takes nonce %llu of account %d as never sent, and a pool has had its bytes",
           r->index, (unsigned long long)row->nonce, tx->account);
 }

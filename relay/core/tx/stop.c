@@ -142,12 +142,13 @@ bool manager__try_replace(struct manager *m, struct row *row)
 }
 
 /* Its nonce can be given to another transaction: no byte of it was ever written to a socket, which
- * only the leader that signed it can know, and nothing that goes on is behind it. */
+ * only the leader that signed it can know, and nothing that goes on is behind it. Bytes without an
+ * era may be the same ones that a lost commit had sent (keys that sign deterministically). */
 static bool reusable(const struct manager *m, const struct row *row)
 {
     bool sent = (row->was_out || row->earlier_count) && !PLANTED(REUSE_SENT);
-    if (sent || !row->id || row->presigned || m->phase != MANAGER_LEADING || m->admit.count ||
-        m->reconcile.on || m->nonces.rewind || !m->final.known)
+    if (sent || row->era_death < 0 || !row->id || row->presigned || m->phase != MANAGER_LEADING ||
+        m->admit.count || m->reconcile.on || m->nonces.rewind || !m->final.known)
         return false;
     for (uint64_t nonce = row->nonce + 1; nonce < m->line.next; nonce++) {
         const struct row *later = line_at(&m->line, nonce);

@@ -77,7 +77,7 @@ static void many_rows(void **state)
     print_message("%d rows: %.2f s to the first send, %zu bytes each\n", ROWS, loaded, each);
     assert_int_equal(manager_view_of(m).open, ROWS);
     assert_int_equal(manager_view_of(m).unsent, ROWS - 8);
-    assert_true(loaded < 5);
+    assert_true(loaded < 60); /* 2 s alone; a square law would take an hour */
 #ifndef __SANITIZE_ADDRESS__
     assert_true(each < 512);
 #endif

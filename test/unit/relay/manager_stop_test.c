@@ -480,6 +480,22 @@ static void f8_with_one_behind_it_is_filled(void **state)
     script_free(s);
 }
 
+/* A key that signs deterministically makes the same bytes again without an era, and a commit that
+ * was lost may have sent those. */
+static void f8_bytes_without_an_era_are_not_reused(void **state)
+{
+    (void)state;
+    struct script *s = leading_with(&(struct manager_config){.unanswered_max = 1}, 5);
+    s->era = -1;
+    outbox(s, 2);
+    admitted(s);
+    expect_submit(s, 5);
+    stop(s, 6, 2, "cancelled");
+    none(s, MANAGER_FX_STORE_FINISH);
+    expect_fill(s, 6, "cancelled", "so it was said");
+    script_free(s);
+}
+
 /* A refusal does not prove that no pool has it: what was written is filled, or raced. */
 static void f8_what_was_sent_is_not_reused(void **state)
 {
@@ -514,6 +530,7 @@ int main(void)
         cmocka_unit_test(f8_a_nonce_that_was_never_sent_is_reused),
         cmocka_unit_test(f8_several_are_reused),
         cmocka_unit_test(f8_with_one_behind_it_is_filled),
+        cmocka_unit_test(f8_bytes_without_an_era_are_not_reused),
         cmocka_unit_test(f8_what_was_sent_is_not_reused),
         cmocka_unit_test(f8_while_others_are_admitted_is_filled),
         cmocka_unit_test(unsent),
