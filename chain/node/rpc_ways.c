@@ -1,7 +1,7 @@
 /* Which questions of the older JSON-RPC are asked in the newer one, and in which steps?
  *
  * Those that an endpoint refuses are asked in the newer one (paritytech/json-rpc-interface-spec),
- * and answered in the older one's shape, so that nobody above rpc_way*.c knows of it. The table
+ * and answered in the older one's shape, so that no code above rpc_way*.c knows of it. The table
  * `ways` says which question has which steps; rpc_way_steps.c carries them out.
  *
  *   the older method --refused--> start -> steps, one call each -> rpc__way_end: the owner's call

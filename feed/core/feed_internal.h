@@ -46,7 +46,7 @@ struct feed_core {
     uint64_t abandoned[FEED_ABANDONED_MAX]; /* copies whose answer is still to come */
     uint32_t abandoned_count;
     uint32_t barred;    /* publishers whose copy of the next number was bad or late */
-    uint64_t barred_at; /* since when others may try it; FEED_NEVER: nobody is barred */
+    uint64_t barred_at; /* since when others may try it; FEED_NEVER: no publisher is barred */
     uint64_t load_at;   /* LOAD_LATER */
     bool leaving;       /* ends with the copy that is being verified or stored */
     enum feed_end leave_end;

@@ -135,7 +135,7 @@ static const struct row *later_pooled(const struct manager *m, uint64_t nonce)
 
 /* A pool makes room for what pays more. What our own later nonces pay is known; how a pool weighs
  * the size of calls against tips is not, so small tips are doubled where the policy has a bound.
- * Without one nobody allowed more than a step. */
+ * Without one the operator has allowed no more than a step. */
 bool manager__window_outbid(struct manager *m, struct row *row)
 {
     PRE(row->state == ROW_SUBMITTED && row->bytes);

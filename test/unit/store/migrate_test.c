@@ -382,8 +382,23 @@ static void test_versions(void **state)
     assert_string_equal(sql(db, "SELECT more FROM txrelay.outbox"), "7");
 }
 
-/* A transaction that is open and has used what the files replace: migrate takes nobody's turn. It
- * tries again, succeeds once that transaction has ended, and otherwise gives up and names it. */
+/* A session whose transaction stays open and has used what the files replace. */
+static void leave_open(struct loop *l, struct fx_conn *f, struct fx_query *q, const char *db)
+{
+    struct conn_config config;
+    fx_conn_config(f, &config, dsn_of(db));
+    config.plain = true;
+    f->c = conn_new(l, &config);
+    conn_open(f->c);
+    WAIT_FOR(l, f->ups == 1);
+    fx_query(f->c, q, NULL, "BEGIN; SELECT count(*) FROM txrelay.accounts");
+    WAIT_FOR(l, q->done);
+    assert_int_equal(q->q.err.code, 0);
+}
+
+/* A transaction that is open and has used what the files replace: others do not queue behind
+ * migrate for long. It tries again, succeeds once that transaction has ended, and otherwise
+ * gives up and names it. */
 static void test_open_transaction(void **state)
 {
     (void)state;
@@ -391,18 +406,10 @@ static void test_open_transaction(void **state)
     struct loop *l = loop_new();
     struct fx_conn f = {0};
     struct fx_query q = {0};
-    struct conn_config config;
     struct run r = {0};
     snprintf(db, sizeof(db), "%s", fresh());
     migrate_ok(db, schema_set(), 0, true);
-    fx_conn_config(&f, &config, dsn_of(db));
-    config.plain = true;
-    f.c = conn_new(l, &config);
-    conn_open(f.c);
-    WAIT_FOR(l, f.ups == 1);
-    fx_query(f.c, &q, NULL, "BEGIN; SELECT count(*) FROM txrelay.accounts");
-    WAIT_FOR(l, q.done);
-    assert_int_equal(q.q.err.code, 0);
+    leave_open(l, &f, &q, db);
     migrate_ok(db, schema_set(), (int)schema_set()->count, false);
     sql(db, "DROP FUNCTION txrelay.leader_fill");
     sql("postgres", with("ALTER DATABASE %s SET txrelay.migration_wait = '1s'", db));
@@ -438,17 +445,10 @@ static void test_lost_between_two_tries(void **state)
     struct loop *l = loop_new();
     struct fx_conn f = {0};
     struct fx_query q = {0};
-    struct conn_config config;
     struct run r = {0};
     snprintf(db, sizeof(db), "%s", fresh());
     migrate_ok(db, schema_set(), 0, true);
-    fx_conn_config(&f, &config, dsn_of(db));
-    config.plain = true;
-    f.c = conn_new(l, &config);
-    conn_open(f.c);
-    WAIT_FOR(l, f.ups == 1);
-    fx_query(f.c, &q, NULL, "BEGIN; SELECT count(*) FROM txrelay.accounts");
-    WAIT_FOR(l, q.done);
+    leave_open(l, &f, &q, db);
     sql(db, "DROP FUNCTION txrelay.leader_fill");
     migrate_start(l, &r.m, dsn_of(db), on_migrated);
     WAIT_FOR(l, r.m.state == MIGRATE_PAUSE_WAIT);

@@ -66,7 +66,7 @@ enum feed_phase {
     FEED_IDLE,        /* not served here */
     FEED_LOAD_WAIT,   /* the cursor is being read */
     FEED_LOAD_LATER,  /* it could not be read: again later */
-    FEED_FREE,        /* nobody has the next number */
+    FEED_FREE,        /* no session has the next number */
     FEED_COLLECT,     /* the winner streams it */
     FEED_VERIFY_WAIT, /* its copy is being verified */
     FEED_STORE_WAIT,  /* its copy is being stored */
