@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The main job, to watch: a private Postgres, a chain, three relays, two accounts, 1,000 transactions from eight SQL
 sessions (every tenth rolled back), the leader killed with kill -9 twice. At the end the chain itself is asked whether
-every committed transaction took effect exactly once. Exit code 0 only if I1, I2, I3, I6 hold."""
+every committed transaction took effect exactly once. The second act is a feed (feed_act.py). Exit code 0 only if I1, I2, I3, I6
+hold and the feed took each number once."""
 import argparse
 import os
 import re
@@ -16,6 +17,7 @@ from harness import invariants, proc  # noqa: E402
 from harness.chain import Devchain, remark  # noqa: E402
 from harness.postgres import Postgres  # noqa: E402
 from harness.relay import Relay, cli  # noqa: E402
+from feed_act import FeedAct  # noqa: E402
 
 ACCOUNTS = [('alice', 'sr25519', '//Alice'), ('bob', 'sr25519', '//Bob')]
 SESSIONS = 8
@@ -47,10 +49,13 @@ class Demo:
         self.say('a chain of its own (test/devchain), a block every 500 ms, finality two blocks behind ...')
         self.chain = Devchain(self.dir, '--block-ms', '500', '--finality-lag', '2')
         self.say('three relays, two accounts ...')
-        self.relays = [Relay(self.dir, f'relay-{c}', self.pg.dsn, [self.chain.ws], ACCOUNTS).start() for c in 'abc']
+        self.relays = [Relay(self.dir, name, self.pg.dsn, [self.chain.ws], ACCOUNTS, extra=FeedAct.settings(self.dir, name)).start()
+                       for name in ('relay-a', 'relay-b', 'relay-c')]
         for alias, _, _ in ACCOUNTS:
             proc.wait_for(f'a leader of {alias}', lambda a=alias: self.leader(a), 30)
         self.say('leading: ' + ', '.join(f'{a} by {self.leader(a).name}' for a, _, _ in ACCOUNTS))
+        self.feed = FeedAct(self, paint)
+        self.feed.set_up()
 
     def leader(self, alias):
         return next((r for r in self.relays if r.leads(alias)), None)
@@ -157,17 +162,18 @@ class Demo:
 
     def report(self):
         submitted = {s['hash'] for s in self.chain.submits() if s.get('signer')}
-        violation = None
+        violation = self.feed.gather()
+        figures = {}
         try:
-            figures = invariants.check(self.pg, self.chain, self.committed, self.rolled_back, submitted)
+            figures = invariants.check(self.pg, self.chain, {**self.committed, **self.feed.committed}, self.rolled_back, submitted)
         except invariants.Violation as error:
-            violation = str(error)
-            figures = {}
+            violation += str(error)
         took = self.takeovers()
         lat = self.latencies()
         attempts = self.pg.value('SELECT count(*) FROM txrelay.attempts')
         rows = [
             ('enqueued and committed', len(self.committed)),
+            ('published to the feed', len(self.feed.committed)),
             ('rolled back, never sent', len(self.rolled_back) - figures.get('rolled_back_sent', 0)),
             ('finalized', figures.get('finalized', '?')),
             ('failed', figures.get('failed', '?')),
@@ -190,10 +196,13 @@ class Demo:
         if violation:
             print(paint('31', '\nINVARIANTS BROKEN\n') + violation)
             return 1
+        print(paint('1', '\nwhat the feed says'))
+        print('\n'.join('  ' + line for line in self.feed.report()))
         if any(t is None for _, _, t in took):
             print(paint('31', '\na killed leader had no successor'))
             return 1
-        print(paint('32', '\nevery committed transaction took effect exactly once; I1, I2, I3 and I6 hold on the chain'))
+        print(paint('32', '\nevery committed transaction took effect exactly once, and every number of the feed; I1, I2, I3 and I6 '
+                    'hold on the chain'))
         return 0
 
 
@@ -208,6 +217,7 @@ def main():
     try:
         demo.set_up()
         demo.run()
+        demo.feed.run()
         code = demo.report()
     except KeyboardInterrupt:
         code = 130
