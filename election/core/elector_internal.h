@@ -3,9 +3,9 @@
 #define ELECTION_ELECTOR_INTERNAL_H
 
 #include "base/backoff.h"
+#include "base/ring.h"
 #include "base/rng.h"
 #include "election/core/elector.h"
-#include "election/core/ring.h"
 
 #define ELECTOR_NEVER   UINT64_MAX
 #define ELECTOR_BY_SCAN UINT64_MAX /* elector__retire: a scan decides when to bid */

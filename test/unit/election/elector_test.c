@@ -11,9 +11,9 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/ring.h"
 #include "design_page.h"
 #include "election/core/elector.h"
-#include "election/core/ring.h"
 #include "election/election.h"
 
 struct rig {

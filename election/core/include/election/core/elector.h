@@ -51,7 +51,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "election/core/ring.h"
+#include "base/ring.h"
 
 struct elector;
 

@@ -1,6 +1,6 @@
-/* The hash ring: see ring.h. Members are few (the relays of one installation) and the order is
- * computed rarely (when they change, or when an account is free), so every point is visited. */
-#include "election/core/ring.h"
+/* The hash ring: see ring.h. Members are few (the relays of one installation, the sites of one
+ * account) and the order is computed rarely, so every point is visited. */
+#include "base/ring.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -69,6 +69,12 @@ size_t ring_add(struct ring *r, const char *name, size_t points)
     }
     buf_done(&text);
     return r->count - 1;
+}
+
+uint64_t ring_key(const struct ring *r, const void *data, size_t len)
+{
+    PRE(r->hash);
+    return r->hash(data, len);
 }
 
 size_t ring_count(const struct ring *r)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "election/core/ring.h"
+#include "base/ring.h"
 #include "election/election.h"
 
 static uint64_t degrees(unsigned d)
