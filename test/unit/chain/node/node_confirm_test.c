@@ -442,7 +442,7 @@ static void metadata_of_another_endpoint(void **state)
         else
             rig.fake[1].blocks[BLOCKS].runtime = &other;
         rig.fakes = away ? 1 : 2;
-        rig.config.confirm_ms = rig_patience(away ? 500 : 2000);
+        rig.config.confirm_ms = away ? rig_patience(500) : 1500;
         rig_up(&rig);
         assert_false(node_version_confirmed(rig.node));
         if (!away) {

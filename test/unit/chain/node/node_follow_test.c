@@ -882,7 +882,7 @@ static void one_that_falls_behind(void **state)
         rig_connect(&rig);
         node_follow(rig.node, 1);
         rig_wait_ready(&rig, 1);
-        assert_true(run_until(rig.loop, is_slow, &rig, RIG_LIMIT_MS));
+        assert_true(run_until(rig.loop, is_slow, &rig, rig_limit()));
         if (endpoints == 1) {
             assert_int_equal(rig.down, 0);
             assert_non_null(strstr(node_slow(rig.node), cases[c].text));

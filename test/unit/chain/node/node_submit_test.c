@@ -75,7 +75,7 @@ static bool is_true(void *arg)
 
 static void wait_for(struct node_rig *rig, bool *flag)
 {
-    assert_true(run_until(rig->loop, is_true, flag, RIG_LIMIT_MS));
+    assert_true(run_until(rig->loop, is_true, flag, rig_limit()));
 }
 
 struct statuses {
@@ -92,7 +92,7 @@ static bool has_statuses(void *arg)
 static void wait_statuses(struct node_rig *rig, struct tx *t, size_t count)
 {
     struct statuses s = {t, count};
-    assert_true(run_until(rig->loop, has_statuses, &s, RIG_LIMIT_MS));
+    assert_true(run_until(rig->loop, has_statuses, &s, rig_limit()));
 }
 
 #define H1 "0x1111111111111111111111111111111111111111111111111111111111111111"

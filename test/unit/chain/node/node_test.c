@@ -763,7 +763,7 @@ static bool is_true(void *arg)
 
 static void wait_for(struct node_rig *rig, struct question *q)
 {
-    assert_true(run_until(rig->loop, is_true, &q->done, RIG_LIMIT_MS));
+    assert_true(run_until(rig->loop, is_true, &q->done, rig_limit()));
 }
 
 static bool pool(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,

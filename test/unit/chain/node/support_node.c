@@ -105,7 +105,12 @@ void rig_start(struct node_rig *rig, size_t fakes, const struct fake_runtime *ru
 
 uint32_t rig_patience(uint32_t ms)
 {
-    return getenv("TXRELAY_VALGRIND") ? ms * 40 : ms;
+    return getenv("TXRELAY_VALGRIND") ? ms * 10 : ms;
+}
+
+uint32_t rig_limit(void)
+{
+    return rig_patience(RIG_LIMIT_MS);
 }
 
 void rig_connect(struct node_rig *rig)
@@ -135,7 +140,7 @@ static bool is_true(void *arg)
 void rig_close_node(struct node_rig *rig)
 {
     node_close(rig->node, set_true, &rig->gone);
-    INVARIANT(run_until(rig->loop, is_true, &rig->gone, RIG_LIMIT_MS));
+    INVARIANT(run_until(rig->loop, is_true, &rig->gone, rig_limit()));
     rig->node = NULL;
 }
 
@@ -150,7 +155,7 @@ void rig_done(struct node_rig *rig)
 
 bool rig_wait(struct node_rig *rig, bool (*done)(void *arg))
 {
-    return run_until(rig->loop, done, rig, RIG_LIMIT_MS);
+    return run_until(rig->loop, done, rig, rig_limit());
 }
 
 struct count {
@@ -167,7 +172,7 @@ static bool reached(void *arg)
 
 static void wait_count(struct node_rig *rig, struct count c, const char *what)
 {
-    if (run_until(rig->loop, reached, &c, RIG_LIMIT_MS))
+    if (run_until(rig->loop, reached, &c, rig_limit()))
         return;
     fprintf(stderr, "no %s: seen=%zu ready=%u down=%u why=\"%s\"\n", what, rig->view_count,
             rig->ready, rig->down, rig->why.text);

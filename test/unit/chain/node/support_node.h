@@ -46,6 +46,7 @@ void rig_start(struct node_rig *rig, size_t fakes,
 /* A short time-out for a test that waits for it to pass, longer where everything is slow
  * (valgrind). */
 uint32_t rig_patience(uint32_t ms);
+uint32_t rig_limit(void); /* ms that a test waits for what must come, before it fails */
 void rig_connect(struct node_rig *rig); /* the node, opened */
 void rig_up(struct node_rig *rig);      /* rig_connect, and wait for on_ready */
 void rig_done(struct node_rig *rig);
