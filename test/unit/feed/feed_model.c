@@ -851,7 +851,7 @@ static bool finished(const struct model *m)
     for (int i = 0; i < m->publisher_count; i++)
         if (m->publishers[i].kind == HONEST && m->publishers[i].acked < NUMBERS - 1)
             return false;
-    return m->last == NUMBERS - 1;
+    return m->last >= NUMBERS - 1; /* one that sends wrong numbers may go on */
 }
 
 static void begin_world(struct model *m)
