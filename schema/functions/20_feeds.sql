@@ -242,6 +242,7 @@ DECLARE
     v_stored bigint;
     v_first bigint;
     v_last bigint;
+    v_given bigint; -- of a snapshot older than the ids: a heartbeat may note them before this function ends
 BEGIN
     PERFORM wait_briefly();
     IF EXISTS (SELECT FROM outbox_full t WHERE t.account = p_account AND t.role = v_role) THEN
@@ -284,7 +285,8 @@ BEGIN
             SELECT m.name, p_number, p_publisher, p_digest, v_count, (SELECT min(q.id) FROM queued q), (SELECT max(q.id) FROM queued q)
             FROM moved m
     )
-    SELECT (SELECT count(*) FROM moved), count(*), min(q.id), max(q.id) INTO v_moved, v_stored, v_first, v_last FROM queued q;
+    SELECT (SELECT count(*) FROM moved), count(*), min(q.id), max(q.id), (SELECT h.highest_id FROM high_water h WHERE h.one)
+        INTO v_moved, v_stored, v_first, v_last, v_given FROM queued q;
     IF v_moved = 0 THEN
         SELECT * INTO f FROM feeds t WHERE t.name = p_feed AND t.account = p_account;
         RETURN QUERY SELECT CASE WHEN f.name IS NULL THEN 'removed' WHEN f.last_number = p_number - 1 THEN 'paused'
@@ -295,7 +297,7 @@ BEGIN
             ARRAY(SELECT v_creator || '/' || i FROM generate_series(0, v_count - 1) i ORDER BY i), array_fill(0::bigint, ARRAY[v_count]));
     END IF;
     IF v_stored > 0 THEN
-        IF v_first <= (SELECT h.highest_id FROM high_water h WHERE h.one) THEN
+        IF v_first <= v_given THEN
             PERFORM id_given_again('leader_feed_take', v_first);
         ELSIF (v_first / 1024 <> v_last / 1024 OR v_stored >= least(1024, v_most / 16)) AND outbox_over(p_account, v_role, v_most - 1) THEN
             INSERT INTO outbox_full (account, role) VALUES (p_account, v_role) ON CONFLICT DO NOTHING;

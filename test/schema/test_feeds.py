@@ -140,6 +140,17 @@ class Feeds(Case):
         self.assertIn('tip is 6', str(self.refused('TR011', lambda: self.take(0, tip=6, max_tip=5))))
         self.assertEqual((self.count('outbox'), self.count('idempotency_keys'), self.cursor_of()), (0, 0, -1))
 
+    def test_a_heartbeat_meanwhile_makes_no_id_an_old_one(self):
+        self.owner.rows('''CREATE FUNCTION public.beat() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+                           BEGIN PERFORM txrelay.note_high_water(); RETURN NEW; END $$;
+                           CREATE TRIGGER beat BEFORE INSERT ON txrelay.feed_batches FOR EACH ROW EXECUTE FUNCTION public.beat()''')
+        self.assertEqual(self.take(0), ('taken', 0))
+        # One that is old is refused, and the cursor stays.
+        self.owner.rows('UPDATE txrelay.high_water SET highest_id = highest_id + 1000000')
+        with self.assertRaisesRegex(psycopg2.Error, 'leader_feed_take: id [0-9]+ was given before'):
+            self.take(1)
+        self.assertEqual(self.cursor_of(), 0)
+
     def test_a_batch_that_came_late_is_taken(self):
         """Its calls end as expired: otherwise no copy of it could ever be taken."""
         self.assertEqual(self.take(0, deadline=1000), ('taken', 0))
