@@ -7,8 +7,10 @@
 #ifndef FEED_FEED_INTERNAL_H
 #define FEED_FEED_INTERNAL_H
 
+#include "base/backoff.h"
 #include "base/buf.h"
 #include "base/metrics.h"
+#include "base/rng.h"
 #include "base/table.h"
 #include "feed/feed.h"
 
@@ -57,6 +59,8 @@ struct feed_session {
     int64_t number; /* of its last header */
     uint8_t publisher[FEED_KEY];
     bool ended;
+    char *asked;          /* a feed that is not known: held until the feeds are read; NULL: none */
+    uint64_t asked_after; /* by a read that began after this many had begun */
     UT_hash_handle hh;
 };
 
@@ -102,8 +106,10 @@ struct feed_room {
     struct feed_session *sessions; /* uthash by id */
     uint64_t session_ids;
     struct loop_timer *timer; /* the next read of all feeds */
-    uint64_t reads;           /* that began */
+    uint64_t reads, read_at;  /* that began; when the last one did */
     bool reading, read_again, known, draining, closing;
+    struct backoff first; /* of reads, until the feeds are known */
+    struct rng rng;
     size_t works; /* on the thread pool */
     struct loop_task task;
     void (*drained)(void *arg);
@@ -122,12 +128,15 @@ struct feed *feed__find(struct feed_room *room, const char *name);
 int feed__publisher(const struct feed *f, const uint8_t key[FEED_KEY]);
 const char *feed__why_not(const struct feed *f); /* it is not served; "": another relay leads */
 void feed__progress(struct feed_room *room);     /* a drain or close may be over */
+void feed__look(struct feed_room *room);         /* reads the feeds soon */
 
 const char *feed_outcome_name(enum feed_outcome outcome);
 
 /* session.c */
 struct feed_session *feed__session_of(struct feed_room *room, uint64_t id);
 void feed__tell(struct feed *f, const struct feed_effect *fx);
+/* A read of the feeds is done, and may answer what the session asked. */
+void feed__asked(struct feed_session *s, bool failed);
 
 /* copy.c */
 void feed__copy_begin(struct feed *f, const struct feed_effect *fx);

@@ -10,7 +10,11 @@
 #include "base/log.h"
 #include "feed_internal.h"
 
-enum { READ_MS = 2000 }; /* how often to look for new and changed feeds */
+enum {
+    READ_MS = 2000, /* how often to look for new and changed feeds */
+    FIRST_MS = 50,  /* the first read failed, and publishers wait: again after this, then later */
+    LOOK_MS = 200,  /* from one read to the next that publishers of unknown feeds cause */
+};
 
 static void read_rows(struct feed_room *room);
 
@@ -329,10 +333,14 @@ static void read_done(struct feed_room *room, bool failed)
     room->reading = false;
     for (struct feed *f = room->feeds; f; f = f->hh.next)
         answer_load(f, failed || !f->listed);
+    for (struct feed_session *s = room->sessions; s; s = s->hh.next)
+        feed__asked(s, failed);
     if (room->read_again)
         read_rows(room);
     else if (!room->closing)
-        loop_timer_at(room->timer, loop_now_ms(room->loop) + READ_MS);
+        loop_timer_at(room->timer,
+                      loop_now_ms(room->loop) +
+                          (room->known ? READ_MS : backoff_next(&room->first, &room->rng)));
     feed__progress(room);
 }
 
@@ -365,8 +373,17 @@ static void read_rows(struct feed_room *room)
         return;
     room->reading = true;
     room->reads++;
+    room->read_at = loop_now_ms(room->loop);
     loop_timer_stop(room->timer);
     room->ops->load(room->arg);
+}
+
+void feed__look(struct feed_room *room)
+{
+    if (room->reading)
+        room->read_again = true;
+    else if (room->reads)
+        loop_timer_at(room->timer, room->read_at + LOOK_MS);
 }
 
 static void on_read(void *arg)
@@ -382,6 +399,8 @@ struct feed_room *feed_room_new(struct loop *l, const struct feed_host_ops *ops,
     room->loop = l;
     room->ops = ops;
     room->arg = arg;
+    room->rng.state = loop_seed(l);
+    room->first = (struct backoff){.base_ms = FIRST_MS, .cap_ms = READ_MS};
     room->timer = loop_timer_new(l, on_read, room);
     loop_timer_at(room->timer, loop_now_ms(l));
     return room;

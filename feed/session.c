@@ -76,29 +76,17 @@ void feed__tell(struct feed *f, const struct feed_effect *fx)
 
 /* ---- what comes ---- */
 
-/* Binds a session to the feed of its first header. false: it was refused. */
-static bool bind_to(struct feed_session *s, const char *name)
+static void bind_to(struct feed_session *s, struct feed *f)
 {
-    struct feed *f = feed__find(s->room, name);
-    if (!s->room->known)
-        refuse(s, FEED_END_ERROR, "this relay is starting: try again");
-    else if (!f)
-        refuse(s, FEED_END_INVALID_REQUEST, "there is no such feed at this relay");
-    else {
-        s->feed = f;
-        feed__step_why(f, &(struct feed_event){.type = FEED_EV_OPEN, .session = s->id},
-                       feed__why_not(f));
-    }
-    return f && !s->ended;
+    s->feed = f;
+    feed__step_why(f, &(struct feed_event){.type = FEED_EV_OPEN, .session = s->id},
+                   feed__why_not(f));
 }
 
-void feed_session_header(struct feed_session *s, const char *feed, int64_t number,
-                         const uint8_t publisher[FEED_KEY])
+static void header_of(struct feed_session *s, const char *feed)
 {
-    if (s->ended || (!s->feed && !bind_to(s, feed)))
-        return;
     struct feed *f = s->feed;
-    int at = feed__publisher(f, publisher);
+    int at = feed__publisher(f, s->publisher);
     if (strcmp(f->name, feed) != 0) {
         feed__step_why(f, &(struct feed_event){.type = FEED_EV_REFUSE, .session = s->id},
                        "a stream is for one feed: open another one");
@@ -109,13 +97,51 @@ void feed_session_header(struct feed_session *s, const char *feed, int64_t numbe
                        "the key is none of the feed's publishers: txrelay feed publishers");
         return;
     }
-    s->number = number;
-    memcpy(s->publisher, publisher, FEED_KEY);
     feed__step_why(f,
                    &(struct feed_event){.type = FEED_EV_HEADER,
                                         .session = s->id,
-                                        .header = {.number = number, .publisher = at}},
+                                        .header = {.number = s->number, .publisher = at}},
                    "");
+}
+
+void feed_session_header(struct feed_session *s, const char *feed, int64_t number,
+                         const uint8_t publisher[FEED_KEY])
+{
+    if (s->ended)
+        return;
+    struct feed *f = s->feed ? s->feed : feed__find(s->room, feed);
+    s->number = number;
+    memcpy(s->publisher, publisher, FEED_KEY);
+    if (!f) { /* it may be new: the feeds are read again first */
+        s->asked = xstrdup(feed);
+        s->asked_after = s->room->reads;
+        s->ops->hold(s->ctx, true);
+        feed__look(s->room);
+        return;
+    }
+    if (!s->feed)
+        bind_to(s, f);
+    if (!s->ended)
+        header_of(s, feed);
+}
+
+void feed__asked(struct feed_session *s, bool failed)
+{
+    if (!s->asked || s->asked_after >= s->room->reads)
+        return;
+    char *name = s->asked;
+    struct feed *f = feed__find(s->room, name);
+    s->asked = NULL;
+    if (f)
+        bind_to(s, f);
+    else if (failed)
+        refuse(s, FEED_END_ERROR, "the feeds are not known now: try again");
+    else
+        refuse(s, FEED_END_INVALID_REQUEST, "there is no such feed at this relay");
+    if (!s->ended)
+        header_of(s, name);
+    free(name);
+    s->ops->hold(s->ctx, false);
 }
 
 void feed_session_call(struct feed_session *s, const uint8_t *data, size_t len)
@@ -180,6 +206,7 @@ void feed_session_gone(struct feed_session *s)
     HASH_DEL(room->sessions, s);
     if (f)
         feed__step(f, &(struct feed_event){.type = FEED_EV_GONE, .session = s->id});
+    free(s->asked);
     free(s->peer);
     free(s);
     feed__progress(room);

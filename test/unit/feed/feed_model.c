@@ -68,6 +68,7 @@ struct session {
     uint64_t life;       /* of the relay */
     bool client, server; /* which side still has it */
     bool ended, held;
+    bool broken;       /* its publisher sent a message that nobody can read */
     int64_t acked;     /* by this stream */
     int64_t skipped;   /* the number that the relay told it to skip; -1: none */
     uint64_t up, down; /* nothing arrives before what was sent before it */
@@ -641,7 +642,8 @@ static void act(struct model *m, int who)
         return;
     }
     if (wild(m, 3)) {
-        send(m, s, chance(m, 500) ? CLOSE : BROKEN, 0, p->kind);
+        s->broken = chance(m, 500);
+        send(m, s, s->broken ? BROKEN : CLOSE, 0, p->kind);
         return;
     }
     unsigned at = p->step++;
@@ -677,10 +679,9 @@ static void lost(struct model *m, struct session *s)
 static void ended(struct model *m, struct session *s, const struct event *e)
 {
     struct publisher *p = &m->publishers[s->publisher];
-    bool honest = p->kind == HONEST && !m->wild;
     if (p->kind == HONEST && e->end == FEED_END_BAD_BLOCK_PROOF)
         violation(m, "BP16: an honest publisher is blamed");
-    if (honest && e->end == FEED_END_INVALID_REQUEST)
+    if (p->kind == HONEST && !s->broken && e->end == FEED_END_INVALID_REQUEST)
         violation(m, "BP1: a publisher that keeps the rules is ended");
     if (e->end == FEED_END_DUPLICATE_BLOCK && e->number > p->acked)
         p->acked = e->number;

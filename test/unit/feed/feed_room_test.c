@@ -578,6 +578,65 @@ static void issue16_5_another_relay_is_named(void **state)
     hears(2, "resend 5");
 }
 
+/* Publishers may be started together with the feed's creation. */
+static void issue16_3_a_new_feed_is_found_at_once(void **state)
+{
+    (void)state;
+    unsigned loads = host.loads;
+    host.row.name = "payouts";
+    connect_to(0);
+    header(0, "payouts", 5, 0);
+    assert_true(sessions[0].held);
+    assert_string_equal(said(0), "");
+    hears(0, "skip 5"); /* until its cursor is read */
+    assert_false(sessions[0].held);
+    hears(0, "resend 5");
+    assert_in_range(host.loads, loads + 1, loads + 3);
+    /* One that is nowhere is asked for no more often. */
+    connect_to(1);
+    header(1, "nowhere", 5, 0);
+    gone(1); /* it does not wait for the answer */
+    connect_to(1);
+    header(1, "nowhere", 5, 0);
+    hears(1, "end INVALID_REQUEST -1 (there is no such feed at this relay)");
+    gone(1);
+    loads = host.loads;
+    uint64_t begun = loop_now_ms(host.loop);
+    for (int i = 0; i < 5; i++) {
+        connect_to(1);
+        header(1, "nowhere", 5, 0);
+        hears(1, "end INVALID_REQUEST -1 (there is no such feed at this relay)");
+        gone(1);
+    }
+    assert_in_range(loop_now_ms(host.loop) - begun, (uint64_t)(host.loads - loads - 1) * 200,
+                    DEADLINE_MS);
+}
+
+/* The database is not reachable in the first moment: publishers need not wait for the next look. */
+static void issue16_5_a_relay_that_starts_knows_its_feeds_soon(void **state)
+{
+    (void)state;
+    feed_room_close(host.room, on_closed);
+    UNTIL(host.closed);
+    host.closed = false;
+    host.loads = 0;
+    host.no_rows = true;
+    host.room = feed_room_new(host.loop, &ops, NULL);
+    uint64_t begun = loop_now_ms(host.loop);
+    UNTIL(host.loads == 3);
+    connect_to(0);
+    header(0, "prices", 5, 0);
+    hears(0, "end ERROR -1 (the feeds are not known now: try again)");
+    gone(0);
+    host.no_rows = false;
+    feed_room_lead(host.room, ACCOUNT, EPOCH);
+    UNTIL(host.loads >= 5 && !list_linked(&host.task.node));
+    assert_in_range(loop_now_ms(host.loop) - begun, 0, 1999);
+    connect_to(0);
+    send_batch(0, 5);
+    hears(0, "ack 5");
+}
+
 static void a_stale_epoch_ends_the_sessions(void **state)
 {
     (void)state;
@@ -727,6 +786,8 @@ int main(void)
         TEST(b27_a_store_without_an_answer_is_read_again),
         TEST(bp16_a_copy_is_kept_until_its_answer_comes),
         TEST(issue16_5_another_relay_is_named),
+        TEST(issue16_3_a_new_feed_is_found_at_once),
+        TEST(issue16_5_a_relay_that_starts_knows_its_feeds_soon),
         TEST(a_stale_epoch_ends_the_sessions),
         TEST(a_paused_or_removed_feed_takes_nothing),
         TEST(a_feed_that_is_created_again_begins_anew),
