@@ -11,27 +11,12 @@ import tempfile
 import unittest
 
 import grpc
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from harness import proc
 from harness.chain import NodeTools
+from harness.publishers import PROTO, messages
 
-PROTO = os.path.join(proc.ROOT, 'feed/wire/feed.proto')
 SERVER = os.path.join(proc.BUILD, 'test/unit/feed/door_server')
 PATIENCE = 60
-
-
-def messages(folder):
-    """The classes of feed.proto: protoc-c reads it, and writes what the Python library wants."""
-    path = os.path.join(folder, 'feed.desc')
-    subprocess.run(['protoc-c', f'--descriptor_set_out={path}', f'--proto_path={os.path.dirname(PROTO)}', PROTO], check=True)
-    with open(path, 'rb') as f:
-        files = descriptor_pb2.FileDescriptorSet.FromString(f.read())
-    pool = descriptor_pool.DescriptorPool()
-    for file in files.file:
-        pool.Add(file)
-    factory = message_factory.MessageFactory(pool)
-    names = ('PublishRequest', 'PublishResponse')
-    return [factory.GetPrototype(pool.FindMessageTypeByName(f'txrelay.feed.v1.{n}')) for n in names]
 
 
 class Door:
@@ -56,7 +41,7 @@ class Publishers(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory())
-        cls.Request, cls.Response = messages(cls.folder)
+        cls.Request, cls.Response = messages(cls.folder, 'PublishRequest', 'PublishResponse')
         cls.node = NodeTools.get()
 
     @contextlib.contextmanager
