@@ -66,5 +66,10 @@ void election__answered(
 
 /* Starts the request of the effect. */
 void election__request(struct election *e, const struct elector_effect *fx);
+/* For all accounts at once: renewals of those that are led, a scan of those that are not, the
+ * heartbeat of this relay (leaving: its last). */
+void election__start_renew(struct election *e);
+void election__start_scan(struct election *e);
+void election__start_heartbeat(struct election *e, bool leaving);
 
 #endif

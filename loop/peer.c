@@ -1,47 +1,17 @@
-/* Line-oriented sockets over uv streams. */
+/* Line-oriented sockets over uv streams: one connection, of a client or of a server. */
 #define _GNU_SOURCE
 #include "loop/peer.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/check.h"
-#include "internal.h"
+#include "peer_internal.h"
 
 enum { BACKLOG_MAX = 16 << 20 }; /* unsent bytes of one peer */
-
-struct loop_peer {
-    union loop_endpoint uv;
-    struct list node; /* on the server's list */
-    struct loop *loop;
-    struct loop_peer_events events;
-    struct buf in;
-    char chunk[16384];
-    uv_connect_t connect;
-    struct loop_server *server; /* NULL: a client's */
-    uint64_t heard_ms;          /* when the last byte came */
-    bool closed;
-};
-
-struct loop_server {
-    union loop_endpoint uv;
-    struct loop *loop;
-    struct loop_peer_events events;
-    struct list peers;
-    size_t peer_count;
-    size_t unfinished;        /* bytes in the peers' buffers */
-    struct loop_timer *timer; /* idle peers are looked for */
-    uint64_t idle_ms;
-    char *path; /* unix: removed at close */
-    char *address;
-    bool is_unix;
-};
-
-/* ---- peers ---- */
 
 /* The server's share of unfinished lines follows the peer's buffer. */
 static void count_bytes(struct loop_peer *p, size_t before)
@@ -50,7 +20,7 @@ static void count_bytes(struct loop_peer *p, size_t before)
         p->server->unfinished += p->in.len - before;
 }
 
-static void peer_end(struct loop_peer *p, int code, const char *what)
+void peer__end(struct loop_peer *p, int code, const char *what)
 {
     struct err err = {0};
     if (p->closed)
@@ -86,9 +56,9 @@ static void peer_lines(struct loop_peer *p)
         count_bytes(p, before);
     }
     if (p->in.len > LOOP_LINE_MAX)
-        peer_end(p, UV_E2BIG, "line too long");
+        peer__end(p, UV_E2BIG, "line too long");
     else if (p->server && p->server->unfinished > LOOP_UNFINISHED_MAX)
-        peer_end(p, UV_ENOBUFS, "too many unfinished lines");
+        peer__end(p, UV_ENOBUFS, "too many unfinished lines");
 }
 
 static void peer_alloc(uv_handle_t *h, size_t hint, uv_buf_t *buf)
@@ -109,11 +79,10 @@ static void peer_read(uv_stream_t *h, ssize_t n, const uv_buf_t *buf)
         peer_lines(p);
     }
     if (n < 0)
-        peer_end(p, (int)n, "read");
+        peer__end(p, (int)n, "read");
 }
 
-static struct loop_peer *peer_new(struct loop *l, const struct loop_peer_events *events,
-                                  bool is_unix)
+struct loop_peer *peer__new(struct loop *l, const struct loop_peer_events *events, bool is_unix)
 {
     struct loop_peer *p = xcalloc(1, sizeof(*p));
     p->loop = l;
@@ -122,19 +91,24 @@ static struct loop_peer *peer_new(struct loop *l, const struct loop_peer_events 
     return p;
 }
 
+void peer__opened(struct loop_peer *p)
+{
+    if (p->events.on_open)
+        p->events.on_open(p->events.arg, p);
+    if (!p->closed)
+        uv_read_start(&p->uv.stream, peer_alloc, peer_read);
+}
+
 static void peer_connected(uv_connect_t *req, int status)
 {
     struct loop_peer *p = CONTAINER_OF(req, struct loop_peer, connect);
     if (p->closed)
         return;
     if (status < 0) {
-        peer_end(p, status, "connect");
+        peer__end(p, status, "connect");
         return;
     }
-    if (p->events.on_open)
-        p->events.on_open(p->events.arg, p);
-    if (!p->closed)
-        uv_read_start(&p->uv.stream, peer_alloc, peer_read);
+    peer__opened(p);
 }
 
 struct loop_peer *loop_peer_connect(struct loop *l, const char *address,
@@ -143,7 +117,7 @@ struct loop_peer *loop_peer_connect(struct loop *l, const char *address,
     struct loop_address a;
     if (loop__address_parse(address, &a, err))
         return NULL;
-    struct loop_peer *p = peer_new(l, events, a.is_unix);
+    struct loop_peer *p = peer__new(l, events, a.is_unix);
     if (a.is_unix) {
         uv_pipe_connect(&p->connect, &p->uv.pipe, a.path, peer_connected);
         return p;
@@ -174,7 +148,7 @@ void loop_peer_write(struct loop_peer *p, const void *data, size_t len)
     if (p->closed)
         return;
     if (uv_stream_get_write_queue_size(&p->uv.stream) > BACKLOG_MAX) {
-        peer_end(p, UV_ENOBUFS, "peer reads too slowly");
+        peer__end(p, UV_ENOBUFS, "peer reads too slowly");
         return;
     }
     struct outgoing *w = xmalloc(sizeof(*w) + len);
@@ -199,48 +173,6 @@ struct loop_peer *loop_peer_close(struct loop_peer *p)
     return NULL;
 }
 
-/* ---- servers ---- */
-
-static void server_accept(uv_stream_t *h, int status)
-{
-    struct loop_server *s = CONTAINER_OF(h, struct loop_server, uv);
-    if (status < 0)
-        return;
-    struct loop_peer *p = peer_new(s->loop, &s->events, s->is_unix);
-    if (uv_accept(h, &p->uv.stream) != 0 || s->peer_count >= LOOP_PEERS_MAX) {
-        loop_peer_close(p);
-        return;
-    }
-    list_append(&s->peers, &p->node);
-    p->server = s;
-    p->heard_ms = loop_now_ms(s->loop);
-    s->peer_count++;
-    if (p->events.on_open)
-        p->events.on_open(p->events.arg, p);
-    if (!p->closed)
-        uv_read_start(&p->uv.stream, peer_alloc, peer_read);
-}
-
-static struct loop_peer *find_idle(const struct loop_server *s)
-{
-    uint64_t now = loop_now_ms(s->loop);
-    LIST_EACH (n, &s->peers) {
-        struct loop_peer *p = CONTAINER_OF(n, struct loop_peer, node);
-        if (now - p->heard_ms >= s->idle_ms)
-            return p;
-    }
-    return NULL;
-}
-
-static void close_idle(void *arg)
-{
-    struct loop_server *s = arg;
-    loop_timer_at(s->timer, loop_now_ms(s->loop) + s->idle_ms / 4);
-    for (struct loop_peer *p;
-         s->timer && (p = find_idle(s));) /* the owner may close the server meanwhile */
-        peer_end(p, UV_ETIMEDOUT, "idle");
-}
-
 bool loop_peer_uid(const struct loop_peer *p, unsigned *ret_uid)
 {
     struct ucred peer;
@@ -251,50 +183,4 @@ bool loop_peer_uid(const struct loop_peer *p, unsigned *ret_uid)
         return false;
     *ret_uid = peer.uid;
     return true;
-}
-
-struct loop_server *loop_server_new(struct loop *l, const char *address,
-                                    const struct loop_peer_events *events, struct err *err)
-{
-    struct loop_address a;
-    if (loop__address_parse(address, &a, err))
-        return NULL;
-    struct loop_server *s = xcalloc(1, sizeof(*s));
-    s->loop = l;
-    s->events = *events;
-    s->is_unix = a.is_unix;
-    list_init(&s->peers);
-    if (loop__listen(l, &s->uv, &a, server_accept, &s->path, err))
-        return loop_server_close(s);
-    s->address = loop__bound_name(&s->uv, &a);
-    s->timer = loop_timer_new(l, close_idle, s);
-    loop_server_idle(s, LOOP_PEER_IDLE_MS);
-    return s;
-}
-
-void loop_server_idle(struct loop_server *s, uint64_t ms)
-{
-    PRE(ms >= 4);
-    s->idle_ms = ms;
-    loop_timer_at(s->timer, loop_now_ms(s->loop) + ms / 4);
-}
-
-const char *loop_server_address(const struct loop_server *s)
-{
-    return s->address;
-}
-
-struct loop_server *loop_server_close(struct loop_server *s)
-{
-    if (!s)
-        return NULL;
-    for (struct list *n = list_first(&s->peers); n; n = list_first(&s->peers))
-        loop_peer_close(CONTAINER_OF(n, struct loop_peer, node));
-    s->timer = loop_timer_close(s->timer);
-    if (s->path)
-        unlink(s->path);
-    free(s->path);
-    free(s->address);
-    loop__close(s->loop, &s->uv.handle, s);
-    return NULL;
 }

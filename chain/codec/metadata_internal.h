@@ -243,6 +243,10 @@ uint32_t metadata__unwrap(const struct metadata *md, uint32_t id);
 void metadata__type_text(const struct metadata *md, uint32_t id, const bool *numbered,
                          struct buf *out);
 
+/* Numbers the types that an extrinsic can contain, in the order of their ids, where numbers[id] is
+ * TYPE_NONE before; it stays so for types that are not reachable or have no bytes. */
+void metadata__number_types(const struct metadata *md, uint32_t *numbers);
+
 /* System.SS58Prefix; -1: the chain has no such constant. */
 int metadata__ss58_prefix(const struct metadata *md);
 
