@@ -1,4 +1,4 @@
-/* What the manager is told: the events of manager_step. */
+/* The events of manager_step: what happened at the chain, the node, the store. */
 #ifndef RELAY_MANAGER_EVENT_H
 #define RELAY_MANAGER_EVENT_H
 
