@@ -154,13 +154,14 @@ static void draw_unsignable(struct world *w)
     w->plan.features |= (uint32_t)odds(r, 25) << FEATURE_UNSIGNABLE;
 }
 
-/* A pool that later nonces fill makes room for the missing one only if that may pay more. */
 static void draw_pool(struct world *w)
 {
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 43}, *r = &rng;
-    bool small = odds(r, 25), waits = w->plan.fat && !w->plan.era && has(w, FEATURE_TIPS);
+    bool small = odds(r, 25);
     uint32_t size = (uint32_t)rng_between(r, 4, 24);
-    w->plan.pool_limit = small && !waits ? size : 60;
+    w->plan.pool_limit = small ? size : 60;
+    if (small && !w->plan.era) /* what is behind the first one has eras all the same */
+        w->plan.limit += 12 * manager_era_longest(0) * w->plan.block_us;
 }
 
 void plan_features(struct world *w, uint32_t allowed)

@@ -99,6 +99,8 @@
     X(REUSE_SENT, "reuse-sent", "the nonce of a stopped transaction that was sent is given again") \
     X(HEAD_KEPT_OUT, "head-kept-out",                                                              \
       "a pool that our later nonces fill has no room for the missing one, for ever")               \
+    X(LATER_IMMORTAL, "later-immortal",                                                            \
+      "without era_period, bytes behind another nonce have no era either")                         \
     X(BAN_KEPT, "ban-kept",                                                                        \
       "bytes without an era that a pool has banned are signed once more, and are the same")        \
     X(SILENT, "silent", "a leader that makes no progress does not say why")                        \

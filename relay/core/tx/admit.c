@@ -16,6 +16,8 @@ uint32_t manager__room(const struct manager *m)
 {
     size_t used = line_not_in_block(&m->line);
     uint32_t left = used < m->send.window ? m->send.window - (uint32_t)used : 0;
+    if (left && manager__unborn(m, UINT64_MAX))
+        left = 1;
     return left < m->config.batch_max ? left : m->config.batch_max;
 }
 
@@ -37,7 +39,8 @@ static bool may_admit(struct manager *m)
                            .storing_suspension = out[MANAGER_FX_STORE_PAUSE],
                            .room = manager__room(m) > 0,
                            .backing_off = m->chain_tick.count < m->writes.sign_after_tick};
-    return admit_next(&v) == ADMIT_ROWS && !manager__stillborn(m);
+    return admit_next(&v) == ADMIT_ROWS && !manager__stillborn(m) &&
+           !manager__unborn(m, m->line.next);
 }
 
 void manager__admit_pump(struct manager *m)
@@ -137,9 +140,9 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
                                .retries = o->retries};
         struct manager_sign_row *row = &fx->sign.rows[fx->sign.count];
         row->tip = manager__tip_first(m, o);
-        row->era_period = manager__era_period(m, deadline_of(o));
-        row->deadline_block = o->deadline_block == UINT64_MAX ? 0 : o->deadline_block;
         row->nonce = m->line.next + fx->sign.count++;
+        row->era_period = manager__era_period(m, row->nonce, deadline_of(o));
+        row->deadline_block = o->deadline_block == UINT64_MAX ? 0 : o->deadline_block;
         row->id = o->id;
         row->call = call;
         row->call_len = o->call_len;

@@ -133,7 +133,7 @@ static void new_nonce(struct manager *m, const struct manager_block *block)
     if (m->suspension.why == MANAGER_SUSPENSION_REAPED) {
         m->life.nonce = m->final.nonce = block->account_nonce;
         if (!m->life.known)
-            m->life.block = block->number + m->config.era_period;
+            m->life.block = block->number + manager_era_longest(m->config.era_period);
         m->life.known = true;
     }
 }

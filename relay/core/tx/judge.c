@@ -75,7 +75,7 @@ static void judge(struct manager *m, struct row *row, uint64_t best_nonce)
     if (row->nonce < m->probe.probe_head)
         m->probe.probe_head = row->nonce;
     enum row_reason reason = stale_bytes(m, row);
-    if (m->probe.unread || (reason != REASON_NONE && manager__unborn(m))) {
+    if (m->probe.unread || (reason != REASON_NONE && manager__unborn(m, row->nonce))) {
         /* New bytes are signed right after a probe that looked for the old ones, or not at all. */
         manager__unsure(m, row, false, false);
         return;

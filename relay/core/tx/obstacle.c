@@ -131,18 +131,23 @@ static bool no_blocks(const struct manager *m, uint64_t now, struct obstacle *re
 
 static bool finality(const struct manager *m, uint64_t now, struct obstacle *ret)
 {
-    if (manager__unborn(m))
+    if (manager__unborn(m, m->final.nonce))
         return found(ret, OBSTACLE_FINALITY,
                      "finality lags by an era and nothing can be signed: block %llu is finalized, "
                      "%llu is the best one, %llu was the last one read",
                      (ull)m->chain.finalized, (ull)m->chain.best, (ull)m->final.read);
-    if (!line_count(&m->line, ROW_IN_BLOCK) || now < m->final.at + NO_FINAL_MS)
+    if (line_count(&m->line, ROW_IN_BLOCK) && now >= m->final.at + NO_FINAL_MS)
+        return found(
+            ret, OBSTACLE_FINALITY,
+            "no block becomes final, or final blocks cannot be read: %llu was the last one read, "
+            "%llu is finalized, %llu is the best one",
+            (ull)m->final.processed, (ull)m->chain.finalized, (ull)m->chain.best);
+    if (!manager__unborn(m, UINT64_MAX))
         return false;
-    return found(
-        ret, OBSTACLE_FINALITY,
-        "no block becomes final, or final blocks cannot be read: %llu was the last one read, "
-        "%llu is finalized, %llu is the best one",
-        (ull)m->final.processed, (ull)m->chain.finalized, (ull)m->chain.best);
+    return found(ret, OBSTACLE_FINALITY,
+                 "finality lags by an era and nothing can be signed behind the account's first "
+                 "transaction: block %llu is finalized, %llu is the best one",
+                 (ull)m->chain.finalized, (ull)m->chain.best);
 }
 
 /* Its nonce is used, and no block that can be read holds it: it waits until its bytes are dead. */

@@ -41,6 +41,8 @@ static bool may_resign(const struct manager *m, const struct row *row)
     if (row->refused)
         return false; /* reports about the old bytes are stored first: they belong to their history
                        */
+    if (manager__unborn(m, row->nonce))
+        return false;
     if (row->terms && !row->filler && !row->racing &&
         manager__era_waits(m, row->terms->deadline_block))
         return false;
@@ -76,7 +78,7 @@ static void resign_effect(struct manager *m, const struct row *row, struct manag
     };
     memcpy(x->hash, row->hash, 32);
     if (x->filler) {
-        x->era_period = m->config.era_period;
+        x->era_period = manager__period(m, row->nonce);
         x->outcome = row->stop->outcome;
         memcpy(x->error, row->stop->reason, sizeof(x->error));
         return;
@@ -84,7 +86,7 @@ static void resign_effect(struct manager *m, const struct row *row, struct manag
     x->call = row->bytes + row->bytes_len - row->call_len;
     x->call_len = row->call_len;
     x->guard = row->guard;
-    x->era_period = manager__era_period(m, deadline);
+    x->era_period = manager__era_period(m, row->nonce, deadline);
     x->deadline_block = deadline == UINT64_MAX ? 0 : deadline;
     if (!x->era_period && deadline != UINT64_MAX)
         x->era_period =
@@ -145,7 +147,7 @@ static bool own_bytes_live(const struct manager *m, const struct row *row)
 static struct row *fillable(const struct manager *m, uint64_t from)
 {
     struct row *row = line_first(&m->line, ROW_FILL, from);
-    while (row && (row->refused || row->nonce < m->final.nonce ||
+    while (row && (row->refused || row->nonce < m->final.nonce || manager__unborn(m, row->nonce) ||
                    (own_bytes_live(m, row) && !PLANTED(FILL_LIVE)) ||
                    (manager__hole(row) && !manager__hole_ours(m, row))))
         row = line_first(&m->line, ROW_FILL, row->nonce + 1);
@@ -169,7 +171,7 @@ static void fill_pump(struct manager *m)
             .reason = stopped ? row->stop->reason : row_reason_text(row->reason),
             .outcome = stopped ? row->stop->outcome : "failed",
             .tip = manager__tip_of_filler(m),
-            .era_period = m->config.era_period};
+            .era_period = manager__period(m, row->nonce)};
         signing(m, row, b);
     }
 }

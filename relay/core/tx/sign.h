@@ -36,13 +36,17 @@ bool manager__try_unblock_head(struct manager *m, struct row *row);
 bool manager__live(const struct manager *m, const struct row *row);
 /* none of its bytes can get in */
 bool manager__dead(const struct manager *m, const struct row *row);
-bool manager__stillborn(struct manager *m);    /* with an alert */
-bool manager__unborn(const struct manager *m); /* the same, as a question */
+/* Blocks for which bytes at this nonce are valid; 0: for ever. */
+uint32_t manager__period(const struct manager *m, uint64_t nonce);
+/* Nothing can be signed at this nonce (UINT64_MAX: behind another one) while finality lags. */
+bool manager__unborn(const struct manager *m, uint64_t nonce);
+/* The same of every nonce, with an alert. */
+bool manager__stillborn(struct manager *m);
 /* The best block that something may end by: not one that is far above the last one that was read,
  * because the node may have invented it. */
 uint64_t manager__plausible_best(const struct manager *m);
 /* UINT64_MAX: no deadline. 0: none fits now, because it is late or because finality lags. */
-uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block);
+uint32_t manager__era_period(const struct manager *m, uint64_t nonce, uint64_t deadline_block);
 /* None will fit any more, however near finality comes to the best block. */
 bool manager__era_late(const struct manager *m, uint64_t deadline_block);
 /* One may fit once finality has caught up. */

@@ -70,7 +70,7 @@ void manager__send_pump(struct manager *m)
         case SEND_WAIT:
             return;
         case SEND_RESIGN:
-            if (row->was_out && manager__unborn(m))
+            if (row->was_out && manager__unborn(m, row->nonce))
                 manager__unsure(m, row, false, false); /* what it becomes is decided by a probe */
             else
                 manager__resign(m, row, REASON_ERA);

@@ -62,7 +62,7 @@ void manager__tip_paid(struct row *row, u128 tip)
 bool manager__may_sign(const struct manager *m, const struct row *row)
 {
     return row->filler || !row->terms || row->terms->deadline_block == UINT64_MAX ||
-           manager__era_period(m, row->terms->deadline_block);
+           manager__era_period(m, row->nonce, row->terms->deadline_block);
 }
 
 bool manager__try_outbid(struct manager *m, struct row *row)

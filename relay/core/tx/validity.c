@@ -22,15 +22,30 @@ uint64_t manager__plausible_best(const struct manager *m)
     return heard_is_near(m->final.read, m->chain.finalized) ? m->chain.finalized : m->final.read;
 }
 
+/* A pool keeps bytes without an era for ever. Where it has lost the first of ours and later ones
+ * fill it, only what pays more gets in, and no tip may be allowed. So without an era is signed only
+ * what no other can be missing below: eras end all other waits. */
+uint32_t manager__period(const struct manager *m, uint64_t nonce)
+{
+    bool first = m->final.known && nonce <= m->final.nonce;
+    if (first || PLANTED(LATER_IMMORTAL) || PLANTED(HEAD_KEPT_OUT))
+        return m->config.era_period;
+    return manager_era_longest(m->config.era_period);
+}
+
+static uint32_t fitting(const struct manager *m, uint64_t deadline_block)
+{
+    uint32_t longest = manager_era_longest(m->config.era_period);
+    uint32_t period = manager_era_fit(longest, m->chain.finalized, deadline_block);
+    return m->chain.finalized + period > m->chain.best + 2 ? period : 0;
+}
+
 /* The longest era (in blocks, at most the configured one) that ends with the block of the deadline,
  * and that is not over before it can be used. The chain itself then keeps the deadline. */
-uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block)
+uint32_t manager__era_period(const struct manager *m, uint64_t nonce, uint64_t deadline_block)
 {
-    uint32_t period = m->config.era_period;
-    if (deadline_block == UINT64_MAX || PLANTED(DEADLINE_LONG))
-        return period;
-    period = manager_era_fit(period ? period : ERA_PERIOD_MAX, m->chain.finalized, deadline_block);
-    return m->chain.finalized + period > m->chain.best + 2 ? period : 0;
+    bool any = deadline_block == UINT64_MAX || PLANTED(DEADLINE_LONG);
+    return any ? manager__period(m, nonce) : fitting(m, deadline_block);
 }
 
 bool manager__era_late(const struct manager *m, uint64_t deadline_block)
@@ -43,7 +58,7 @@ bool manager__era_late(const struct manager *m, uint64_t deadline_block)
 bool manager__era_waits(const struct manager *m, uint64_t deadline_block)
 {
     return deadline_block != UINT64_MAX && !manager__era_late(m, deadline_block) &&
-           !manager__era_period(m, deadline_block) && !PLANTED(DEADLINE_LONG);
+           !fitting(m, deadline_block) && !PLANTED(DEADLINE_LONG);
 }
 
 bool manager__live(const struct manager *m, const struct row *row)
@@ -63,11 +78,11 @@ static bool is_unread(const struct manager *m)
 }
 
 /* An era is born at a finalized block: while finality lags by a whole period, new bytes would be
- * dead at birth. Nothing is signed until it has caught up. */
-bool manager__unborn(const struct manager *m)
+ * dead at birth. They are not signed until it has caught up. */
+bool manager__unborn(const struct manager *m, uint64_t nonce)
 {
-    return is_unread(m) ||
-           (m->config.era_period && m->chain.finalized + m->config.era_period <= m->chain.best + 2);
+    uint32_t period = manager__period(m, nonce);
+    return is_unread(m) || (period && m->chain.finalized + period <= m->chain.best + 2);
 }
 
 bool manager__stillborn(struct manager *m)
@@ -81,7 +96,7 @@ bool manager__stillborn(struct manager *m)
                                 (unsigned long long)m->final.read);
         return true;
     }
-    if (!manager__unborn(m)) {
+    if (!manager__unborn(m, UINT64_MAX)) {
         manager__alert_over(m, ALERT_FINALITY);
         return false;
     }
@@ -89,8 +104,8 @@ bool manager__stillborn(struct manager *m)
         m, ALERT_FINALITY,
         "finality lags: block %llu is finalized, %llu is best, and an era is %u blocks",
         (unsigned long long)m->chain.finalized, (unsigned long long)m->chain.best,
-        m->config.era_period);
-    return true;
+        manager_era_longest(m->config.era_period));
+    return manager__unborn(m, m->final.nonce);
 }
 
 bool manager__dead(const struct manager *m, const struct row *row)

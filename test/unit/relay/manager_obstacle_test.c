@@ -178,6 +178,8 @@ static void finality(void **state)
     expect_none(s);
     blocks(s, 3);
     expect_obstacle(s, OBSTACLE_FINALITY, "no block becomes final");
+    finalized(s, 5, 0, NULL); /* without an era, but what comes behind has one */
+    expect_obstacle(s, OBSTACLE_FINALITY, "behind the account's first");
     finalized(s, 5, 0, NULL);
     expect_none(s);
     script_free(s);

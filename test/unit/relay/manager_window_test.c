@@ -286,6 +286,76 @@ static void f6_others_are_not_outbid(void **state)
     script_free(s);
 }
 
+/* Seed 20000024671: later ones fill a pool that lost the first, and no tip makes room. A pool keeps
+ * what has no era for ever, so without era_period only the lowest nonce that is not final has
+ * none. */
+static void f6_later_ones_have_eras(void **state)
+{
+    (void)state;
+    struct script *s = leading(5);
+    outbox(s, 3);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_ADMIT);
+    assert_int_equal(fx->sign.count, 3);
+    assert_int_equal(fx->sign.rows[0].era_period, 0);
+    assert_int_equal(fx->sign.rows[1].era_period, 64);
+    assert_int_equal(fx->sign.rows[2].era_period, 64);
+    s->taken[fx - s->fx] = false;
+    admitted(s);
+    script_free(s);
+}
+
+/* New bytes as well, and those of fillers. Once a final block used what is below, the nonce is the
+ * lowest one. */
+static void f6_new_bytes_have_eras(void **state)
+{
+    (void)state;
+    struct script *s = leading(5);
+    outbox(s, 2);
+    admitted(s);
+    refuse(s, 6, 1010, "Invalid Transaction: Transaction has a bad signature");
+    refuse(s, 5, 1010, "Invalid Transaction: Transaction has a bad signature");
+    stored(s, MANAGER_FX_STORE_STATES);
+    stored(s, MANAGER_FX_STORE_STATES);
+    best(s);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
+    assert_int_equal(fx->sign.count, 2);
+    assert_int_equal(fx->sign.rows[0].era_period, 0);
+    assert_int_equal(fx->sign.rows[1].era_period, 64);
+    s->taken[fx - s->fx] = false;
+    resigned(s);
+    refuse(s, 6, 1010, "Invalid Transaction: Transaction has a bad signature");
+    stored(s, MANAGER_FX_STORE_STATES);
+    finalized(s, 6, 0, NULL);
+    best(s);
+    fx = expect(s, MANAGER_FX_RESIGN);
+    assert_int_equal(fx->sign.rows[0].nonce, 6);
+    assert_int_equal(fx->sign.rows[0].era_period, 0);
+    script_free(s);
+}
+
+/* While finality lags by an era, only the lowest nonce can be signed. */
+static void f6_later_ones_wait_for_finality(void **state)
+{
+    (void)state;
+    struct script *s = leading(5);
+    while (s->best < s->finalized + 64)
+        best(s);
+    outbox(s, 3);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_ADMIT);
+    assert_int_equal(fx->sign.count, 1);
+    assert_int_equal(fx->sign.rows[0].era_period, 0);
+    s->taken[fx - s->fx] = false;
+    expect_alert(s, "finality lags");
+    admitted(s);
+    none(s, MANAGER_FX_WANT_OUTBOX);
+    best(s);
+    none(s, MANAGER_FX_WANT_OUTBOX);
+    while (s->finalized + 61 < s->best)
+        finalized(s, 5, 0, NULL);
+    expect(s, MANAGER_FX_WANT_OUTBOX);
+    script_free(s);
+}
+
 /* Six are missing below two, and the window is four: four of them go, and more as these get into
  * blocks. The last one makes all that wait behind it ready, so it waits until they fit. */
 static void f6_repairs_fit_too(void **state)
@@ -336,6 +406,9 @@ int main(void)
         cmocka_unit_test(f6_missing_one_pays_a_step),
         cmocka_unit_test(f6_missing_one_under_a_cap),
         cmocka_unit_test(f6_others_are_not_outbid),
+        cmocka_unit_test(f6_later_ones_have_eras),
+        cmocka_unit_test(f6_new_bytes_have_eras),
+        cmocka_unit_test(f6_later_ones_wait_for_finality),
         cmocka_unit_test(f6_repairs_fit_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
