@@ -9,6 +9,7 @@
 #include "check.h"
 #include "cli.h"
 #include "command.h"
+#include "feed/serve.h"
 #include "schema/schema.h"
 #include "store/conn_info.h"
 #include "store/schema_check.h"
@@ -80,6 +81,9 @@ static void explain(const struct config *c)
     value("control", f->control, f->control ? "" : "no control endpoint");
     value("metrics", f->metrics, f->metrics ? "" : "no metrics endpoint");
     value("feeds.listen", f->feeds.listen, f->feeds.listen ? "" : "no feeds are taken");
+    if (f->feeds.listen)
+        value("feeds.address", f->feeds.address ? f->feeds.address : "(feeds.listen)",
+              f->feeds.address ? "" : "default");
     if (f->database.url)
         connection("database.url", f->database.url, c->from_database);
     else
@@ -258,6 +262,22 @@ static void check_keys(const struct service_config *c)
     }
 }
 
+static void feeds_caution(void *arg, const char *text)
+{
+    check_caution(arg, "feeds", text);
+}
+
+static void check_feeds(const struct config_file *f)
+{
+    struct buf shown = {0};
+    struct err err = {0};
+    if (feed_serve_check(f, &shown, feeds_caution, NULL, &err))
+        check_wrong("feeds", err.text);
+    else if (shown.len)
+        check_line("ok", "feeds", buf_str(&shown));
+    buf_done(&shown);
+}
+
 static int run_check(int argc, char **argv)
 {
     struct arguments a = {0};
@@ -279,6 +299,7 @@ static int run_check(int argc, char **argv)
     } else {
         check_keys(&service);
         warnings_each(config.file, &service, check_caution, NULL);
+        check_feeds(config.file);
         check_chain(&service);
         cli_service_config_done(&service);
     }

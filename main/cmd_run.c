@@ -71,6 +71,11 @@ static void warn(void *arg, const char *what, const char *text)
     log_warn("config.warning", "about=%s text=\"%s\"", what, text);
 }
 
+static void warn_feeds(void *arg, const char *text)
+{
+    warn(arg, "feeds", text);
+}
+
 /* ---- the supervisor's line ---- */
 
 static void on_timer(void *arg)
@@ -148,6 +153,15 @@ static void begin(struct running *r)
     supervisor_ready(r->supervisor); /* it waits for the database and the chain by itself */
 }
 
+/* The door of feeds, as `txrelay check` tries it. */
+static int prepare_feeds(struct running *r, struct service_config *service, struct err *err)
+{
+    struct buf shown = {0};
+    int rc = feed_serve_check(r->config->file, &shown, warn_feeds, NULL, err);
+    buf_done(&shown);
+    return rc ? rc : feed_serve_fill(&r->feeds, r->config->file, service, err);
+}
+
 static int run_run(int argc, char **argv)
 {
     struct arguments a = {0};
@@ -163,7 +177,7 @@ static int run_run(int argc, char **argv)
                         .flags = &a.flags,
                         .config = &config,
                         .terminal = isatty(STDERR_FILENO) == 1};
-    if (feed_serve_fill(&r.feeds, config.file, &service, &err)) {
+    if (prepare_feeds(&r, &service, &err)) {
         cli_fail(&err);
         cli_service_config_done(&service);
         config_done(&config);

@@ -14,7 +14,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/check.h"
+#include "tls_files.h"
 #include "tls_internal.h"
 
 struct tls_context {
@@ -56,6 +58,40 @@ static const char *last_error(void)
     return text ? text : "no reason is known";
 }
 
+/* Nobody is asked for a passphrase: a relay has no terminal. */
+static int no_passphrase(char *text, int size, int writes, void *asked)
+{
+    (void)text;
+    (void)size;
+    (void)writes;
+    *(bool *)asked = true;
+    return -1;
+}
+
+static int load_key(const struct tls_context *t, SSL_CTX *ctx, struct err *err)
+{
+    bool encrypted = false;
+    if (tls__files_key(t->key_file, err))
+        return ERR_CONFIG;
+    SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);
+    SSL_CTX_set_default_passwd_cb_userdata(ctx, &encrypted);
+    bool loaded = SSL_CTX_use_PrivateKey_file(ctx, t->key_file, SSL_FILETYPE_PEM) == 1;
+    SSL_CTX_set_default_passwd_cb_userdata(ctx, NULL);
+    SSL_CTX_set_default_passwd_cb(ctx, NULL);
+    if (encrypted)
+        return err_set(err, ERR_CONFIG,
+                       "key %s has a passphrase: write it without one (openssl pkey)", t->key_file);
+    bool other = !loaded && ERR_GET_LIB(ERR_peek_last_error()) == ERR_LIB_X509;
+    if (other || (loaded && SSL_CTX_check_private_key(ctx) != 1))
+        return err_set(err, ERR_CONFIG,
+                       "key %s is not the key of certificate %s: give the two that belong together",
+                       t->key_file, t->cert_file);
+    if (!loaded)
+        return err_set(err, ERR_CONFIG, "key %s: %s; give the PEM file of the certificate's key",
+                       t->key_file, last_error());
+    return 0;
+}
+
 static int load_own(const struct tls_context *t, SSL_CTX *ctx, struct err *err)
 {
     if (!t->cert_file != !t->key_file || (t->server && !t->cert_file))
@@ -65,10 +101,9 @@ static int load_own(const struct tls_context *t, SSL_CTX *ctx, struct err *err)
     if (SSL_CTX_use_certificate_chain_file(ctx, t->cert_file) != 1)
         return err_set(err, ERR_CONFIG, "certificate %s: %s; give a PEM file", t->cert_file,
                        last_error());
-    if (SSL_CTX_use_PrivateKey_file(ctx, t->key_file, SSL_FILETYPE_PEM) != 1)
-        return err_set(err, ERR_CONFIG, "key %s: %s; give the PEM file of the certificate's key",
-                       t->key_file, last_error());
-    return 0;
+    if (load_key(t, ctx, err))
+        return ERR_CONFIG;
+    return tls__files_own(t->cert_file, SSL_CTX_get0_certificate(ctx), err);
 }
 
 static int load_authorities(const struct tls_context *t, SSL_CTX *ctx, struct err *err)
@@ -82,6 +117,8 @@ static int load_authorities(const struct tls_context *t, SSL_CTX *ctx, struct er
             SSL_CTX_set_default_verify_paths(ctx);
         return 0;
     }
+    if (tls__files_authorities(t->ca_file, err))
+        return ERR_CONFIG;
     if (SSL_CTX_load_verify_file(ctx, t->ca_file) != 1)
         return err_set(err, ERR_CONFIG, "ca_file %s: %s; give a PEM file", t->ca_file,
                        last_error());
@@ -150,6 +187,19 @@ struct tls_context *tls_context_free(struct tls_context *t)
     free(t->ca_file);
     free(t);
     return NULL;
+}
+
+void tls_context_shown(const struct tls_context *t, struct buf *out)
+{
+    const X509 *own = SSL_CTX_get0_certificate(t->ctx);
+    if (own)
+        tls__files_shown(own, out);
+}
+
+void tls_context_cautions(const struct tls_context *t, void (*each)(void *arg, const char *text),
+                          void *arg)
+{
+    tls__files_cautions(t->cert_file, SSL_CTX_get0_certificate(t->ctx), t->ca_file, each, arg);
 }
 
 /* ---- sessions ---- */

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/host.h"
 #include "base/log.h"
 #include "feed/wire/wire.h"
@@ -90,8 +92,8 @@ static int check(const struct feed_door_config *config, struct err *err)
     return 0;
 }
 
-struct feed_door *feed_door_open(struct loop *l, struct feed_room *room,
-                                 const struct feed_door_config *config, struct err *err)
+/* What a configuration says, without a server. NULL: it is refused. */
+static struct feed_door *load(const struct feed_door_config *config, struct err *err)
 {
     if (check(config, err))
         return NULL;
@@ -100,13 +102,22 @@ struct feed_door *feed_door_open(struct loop *l, struct feed_room *room,
                              .cert_file = config->cert_file,
                              .key_file = config->key_file,
                              .ca_file = config->ca_file};
-    d->loop = l;
-    d->room = room;
     d->token_file = copy_of(config->token_file);
     list_init(&d->streams);
     if ((d->token_file && read_token(d->token_file, &d->token, err)) ||
         (tls.cert_file && !(d->tls = tls_context_new(&tls, err))))
         return feed_door_close(d);
+    return d;
+}
+
+struct feed_door *feed_door_open(struct loop *l, struct feed_room *room,
+                                 const struct feed_door_config *config, struct err *err)
+{
+    struct feed_door *d = load(config, err);
+    if (!d)
+        return NULL;
+    d->loop = l;
+    d->room = room;
     struct grpc_server_config server = {
         .address = config->listen,
         .tls = d->tls,
@@ -122,6 +133,34 @@ struct feed_door *feed_door_open(struct loop *l, struct feed_room *room,
     return d->server ? d : feed_door_close(d);
 }
 
+int feed_door_check(const struct feed_door_config *config, struct buf *out,
+                    void (*caution)(void *arg, const char *text), void *arg, struct err *err)
+{
+    struct stat st;
+    struct buf text = {0};
+    struct feed_door *d = load(config, err);
+    if (!d)
+        return err->code;
+    buf_printf(out, "%s takes publishers with %s", config->listen,
+               d->tls && config->ca_file
+                   ? (d->token ? "a certificate and the token" : "a certificate")
+               : d->token ? "the token"
+                          : "nothing but their signature");
+    if (d->tls) {
+        buf_puts(out, "; TLS ");
+        tls_context_shown(d->tls, out);
+        tls_context_cautions(d->tls, caution, arg);
+    }
+    if (d->token_file && stat(d->token_file, &st) == 0 && st.st_mode & S_IRWXO) {
+        buf_printf(&text, "token_file %s has mode %03o, open to every user: chmod 600 %s",
+                   d->token_file, (unsigned)st.st_mode & 0777, d->token_file);
+        caution(arg, buf_str(&text));
+    }
+    buf_done(&text);
+    feed_door_close(d);
+    return 0;
+}
+
 const char *feed_door_address(const struct feed_door *d)
 {
     return grpc_server_address(d->server);
@@ -130,6 +169,12 @@ const char *feed_door_address(const struct feed_door *d)
 size_t feed_door_sessions(const struct feed_door *d)
 {
     return d->count;
+}
+
+void feed_door_certificate(const struct feed_door *d, struct buf *out)
+{
+    if (d->tls)
+        tls_context_shown(d->tls, out);
 }
 
 int feed_door_reload(struct feed_door *d, struct err *err)

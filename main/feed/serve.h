@@ -2,6 +2,7 @@
 #ifndef MAIN_FEED_SERVE_H
 #define MAIN_FEED_SERVE_H
 
+#include "base/buf.h"
 #include "config.h"
 #include "relay/service.h"
 
@@ -14,6 +15,10 @@ struct feed_serve {
  * is no database. */
 int feed_serve_fill(struct feed_serve *s, const struct config_file *f, struct service_config *ret,
                     struct err *err);
+/* Would the door open with this configuration? As feed_door_check; 0 too where feeds.listen is not
+ * given, and nothing in `out`. */
+int feed_serve_check(const struct config_file *f, struct buf *out,
+                     void (*caution)(void *arg, const char *text), void *arg, struct err *err);
 /* Certificates and the token, again. Logs what happened. */
 void feed_serve_reload(struct feed_serve *s);
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 
+struct buf;
 struct tls_context;
 
 struct tls_config {
@@ -17,10 +18,19 @@ struct tls_config {
     const char *ca_file;
 };
 
-/* NULL: err (ERR_CONFIG) names the file. The strings are copied. */
+/* NULL: err (ERR_CONFIG) names the file: it is not there, or no PEM; the key is not the
+ * certificate's, has a passphrase, or others can read it; the certificate has expired or is not
+ * valid yet; no certificate of ca_file can accept anybody. The strings are copied. */
 struct tls_context *tls_context_new(const struct tls_config *config, struct err *err);
-/* Reads the files again; new connections use them. If it fails, the old ones stay in force. */
+/* Reads the files again; new connections use them. If it fails, for the same reasons, the old ones
+ * stay in force. */
 int tls_context_reload(struct tls_context *t, struct err *err);
 struct tls_context *tls_context_free(struct tls_context *t); /* connections go on */
+
+/* The own certificate, for people: its subject, and until when it is valid; "" without one. */
+void tls_context_shown(const struct tls_context *t, struct buf *out);
+/* Certificates that expire within two weeks, and those of ca_file that can accept nobody. */
+void tls_context_cautions(const struct tls_context *t, void (*each)(void *arg, const char *text),
+                          void *arg);
 
 #endif

@@ -13,6 +13,7 @@
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct certs {
@@ -21,6 +22,7 @@ struct certs {
     EVP_PKEY *ca_key;
     X509 *ca;
     long serial;
+    long from_s, until_s; /* of the next certificates, from now on */
 };
 
 static inline const char *certs_path(struct certs *c, const char *name)
@@ -45,8 +47,8 @@ static inline X509 *certs_make(struct certs *c, EVP_PKEY *key, const char *name,
     X509 *cert = X509_new();
     X509_set_version(cert, 2);
     ASN1_INTEGER_set(X509_get_serialNumber(cert), ++c->serial);
-    X509_gmtime_adj(X509_getm_notBefore(cert), -3600);
-    X509_gmtime_adj(X509_getm_notAfter(cert), 86400);
+    X509_gmtime_adj(X509_getm_notBefore(cert), c->from_s);
+    X509_gmtime_adj(X509_getm_notAfter(cert), c->until_s);
     X509_set_pubkey(cert, key);
     X509_NAME_add_entry_by_txt(X509_get_subject_name(cert), "CN", MBSTRING_ASC,
                                (const unsigned char *)name, -1, -1, 0);
@@ -62,6 +64,7 @@ static inline void certs_write(struct certs *c, const char *name, X509 *cert, EV
 {
     FILE *f = fopen(certs_path(c, name), "w");
     assert_non_null(f);
+    assert_int_equal(fchmod(fileno(f), cert ? 0644 : 0600), 0);
     if (cert)
         PEM_write_X509(f, cert);
     else
@@ -83,10 +86,24 @@ static inline void certs_add(struct certs *c, const char *name, const char *san)
     EVP_PKEY_free(key);
 }
 
+/* An authority that the present one signed, in NAME.pem; it signs from now on. */
+static inline void certs_descend(struct certs *c, const char *name)
+{
+    char file[64];
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *ca = certs_make(c, key, name, NULL);
+    X509_free(c->ca);
+    EVP_PKEY_free(c->ca_key);
+    c->ca_key = key;
+    c->ca = ca;
+    snprintf(file, sizeof(file), "%s.pem", name);
+    certs_write(c, file, ca, NULL);
+}
+
 /* A new authority, in ca.pem. */
 static inline void certs_open(struct certs *c)
 {
-    *c = (struct certs){.folder = "/tmp/txrelay-certs-XXXXXX"};
+    *c = (struct certs){.folder = "/tmp/txrelay-certs-XXXXXX", .from_s = -3600, .until_s = 86400};
     assert_non_null(mkdtemp(c->folder));
     EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *ca = certs_make(c, key, "test authority", NULL);

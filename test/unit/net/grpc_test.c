@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/check.h"
 #include "net/grpc.h"
 
@@ -466,6 +467,152 @@ static void test_files_that_are_no_certificates(void **state)
     assert_non_null(strstr(err.text, "/nonexistent"));
 }
 
+/* What a server says about these files; "" if it takes them. */
+static const char *refusal(struct certs *c, const char *cert, const char *key, const char *ca)
+{
+    static struct err err;
+    char path[3][600];
+    const char *const name[] = {cert, key, ca ? ca : ""};
+    for (int i = 0; i < 3; i++)
+        snprintf(path[i], sizeof(path[i]), "%s/%s", c->folder, name[i]);
+    struct tls_config config = {
+        .server = true, .cert_file = path[0], .key_file = path[1], .ca_file = ca ? path[2] : NULL};
+    err = (struct err){0};
+    struct tls_context *t = tls_context_new(&config, &err);
+    assert_true(!t == (err.code == ERR_CONFIG));
+    tls_context_free(t);
+    return err.text;
+}
+
+#define ASSERT_REFUSED(why, ...) assert_non_null(strstr(refusal(&c, __VA_ARGS__), why))
+
+static void test_a_key_that_others_can_read_is_refused(void **state)
+{
+    (void)state;
+    struct certs c;
+    certs_open(&c);
+    certs_add(&c, "server", "DNS:relay.test");
+    assert_string_equal(refusal(&c, "server.pem", "server.key", NULL), "");
+    static const int open_to_others[] = {0604, 0602, 0601};
+    for (size_t i = 0; i < ARRAY_LEN(open_to_others); i++) {
+        assert_int_equal(chmod(certs_path(&c, "server.key"), (mode_t)open_to_others[i]), 0);
+        ASSERT_REFUSED("open to others than its owner: chmod 600", "server.pem", "server.key",
+                       NULL);
+    }
+    /* A group may read what root gave to it; another owner has no group. */
+    assert_int_equal(chmod(certs_path(&c, "server.key"), 0640), 0);
+    if (geteuid() == 0) {
+        assert_string_equal(refusal(&c, "server.pem", "server.key", NULL), "");
+        assert_int_equal(chown(certs_path(&c, "server.key"), 1, (gid_t)-1), 0);
+    }
+    ASSERT_REFUSED("has mode 640", "server.pem", "server.key", NULL);
+    ASSERT_REFUSED("No such file", "server.pem", "absent.key", NULL);
+    ASSERT_REFUSED("not a regular file", "server.pem", ".", NULL);
+    certs_close(&c);
+}
+
+static void test_a_key_of_another_certificate_is_refused(void **state)
+{
+    (void)state;
+    struct certs c;
+    certs_open(&c);
+    certs_add(&c, "server", "DNS:relay.test");
+    certs_add(&c, "other", "DNS:other.test");
+    ASSERT_REFUSED("is not the key of certificate", "server.pem", "other.key", NULL);
+    EVP_PKEY *rsa = EVP_RSA_gen(2048); /* it would get a place beside the certificate's */
+    certs_write(&c, "rsa.key", NULL, rsa);
+    ASSERT_REFUSED("is not the key of certificate", "server.pem", "rsa.key", NULL);
+    FILE *f = fopen(certs_path(&c, "secret.key"), "w");
+    fchmod(fileno(f), 0600);
+    PEM_write_PrivateKey(f, rsa, EVP_aes_256_cbc(), (const unsigned char *)"word", 4, NULL, NULL);
+    fclose(f);
+    ASSERT_REFUSED("has a passphrase", "server.pem", "secret.key", NULL);
+    EVP_PKEY_free(rsa);
+    certs_close(&c);
+}
+
+static void test_certificates_out_of_their_time_are_refused(void **state)
+{
+    (void)state;
+    struct certs c;
+    certs_open(&c);
+    c.until_s = -60;
+    certs_add(&c, "late", "DNS:relay.test");
+    ASSERT_REFUSED("late.pem expired at 2", "late.pem", "late.key", NULL);
+    c.from_s = 0; /* as just made */
+    c.until_s = 3600;
+    certs_add(&c, "fresh", "DNS:relay.test");
+    assert_string_equal(refusal(&c, "fresh.pem", "fresh.key", NULL), "");
+    c.from_s = 3600;
+    c.until_s = 7200;
+    certs_add(&c, "early", "DNS:relay.test");
+    ASSERT_REFUSED("early.pem is not valid before 2", "early.pem", "early.key", NULL);
+    certs_close(&c);
+}
+
+static void append(struct certs *c, const char *to, const char *from)
+{
+    char command[1200];
+    snprintf(command, sizeof(command), "cat %s/%s >>%s/%s", c->folder, from, c->folder, to);
+    assert_int_equal(system(command), 0);
+}
+
+static void test_authorities_that_accept_nobody_are_refused(void **state)
+{
+    (void)state;
+    struct certs c;
+    certs_open(&c);
+    certs_add(&c, "server", "DNS:relay.test");
+    assert_string_equal(refusal(&c, "server.pem", "server.key", "ca.pem"), "");
+    ASSERT_REFUSED("No such file", "server.pem", "server.key", "absent.pem");
+    ASSERT_REFUSED("has no certificate", "server.pem", "server.key", "server.key");
+    certs_descend(&c, "between");
+    ASSERT_REFUSED("/CN=between was signed by /CN=test authority, which is not in the file",
+                   "server.pem", "server.key", "between.pem");
+    append(&c, "between.pem", "ca.pem");
+    assert_string_equal(refusal(&c, "server.pem", "server.key", "between.pem"), "");
+    c.until_s = -60;
+    certs_descend(&c, "gone");
+    append(&c, "gone.pem", "between.pem"); /* the root still accepts */
+    assert_string_equal(refusal(&c, "server.pem", "server.key", "gone.pem"), "");
+    certs_descend(&c, "alone");
+    ASSERT_REFUSED("/CN=alone expired at", "server.pem", "server.key", "alone.pem");
+    certs_close(&c);
+}
+
+static void on_caution(void *arg, const char *text)
+{
+    buf_printf(arg, "%s\n", text);
+}
+
+static void test_what_expires_soon_is_said(void **state)
+{
+    (void)state;
+    struct certs c;
+    char ca[600];
+    struct buf text = {0};
+    certs_open(&c);
+    certs_add(&c, "server", "DNS:relay.test");
+    snprintf(ca, sizeof(ca), "%s/ca.pem", c.folder);
+    struct tls_context *t = context(&c, true, "server", ca);
+    tls_context_cautions(t, on_caution, &text);
+    assert_non_null(strstr(buf_str(&text), "server.pem: /CN=server expires at 2"));
+    assert_non_null(strstr(buf_str(&text), "ca.pem: /CN=test authority expires at 2"));
+    buf_clear(&text);
+    tls_context_shown(t, &text);
+    assert_non_null(strstr(buf_str(&text), "/CN=server, until 2"));
+    tls_context_free(t);
+    buf_clear(&text);
+    c.until_s = 30L * 86400;
+    certs_add(&c, "server", "DNS:relay.test");
+    t = context(&c, true, "server", NULL);
+    tls_context_cautions(t, on_caution, &text);
+    assert_string_equal(buf_str(&text), "");
+    tls_context_free(t);
+    buf_done(&text);
+    certs_close(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -481,6 +628,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_certificates_change_without_a_restart, set_up,
                                         tear_down),
         cmocka_unit_test(test_files_that_are_no_certificates),
+        cmocka_unit_test(test_a_key_that_others_can_read_is_refused),
+        cmocka_unit_test(test_a_key_of_another_certificate_is_refused),
+        cmocka_unit_test(test_certificates_out_of_their_time_are_refused),
+        cmocka_unit_test(test_authorities_that_accept_nobody_are_refused),
+        cmocka_unit_test(test_what_expires_soon_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "loop/loop.h"
 
+struct buf;
 struct feed_room;
 struct feed_door;
 
@@ -24,8 +25,15 @@ struct feed_door_config {
  * ca_file or a token_file. */
 struct feed_door *feed_door_open(struct loop *l, struct feed_room *room,
                                  const struct feed_door_config *config, struct err *err);
+/* Would it open? It reads the files and listens to nothing; what it refuses, feed_door_open refuses
+ * in the same words. `out` gets who may come in, for people; `caution` what is to be mended soon.
+ */
+int feed_door_check(const struct feed_door_config *config, struct buf *out,
+                    void (*caution)(void *arg, const char *text), void *arg, struct err *err);
 const char *feed_door_address(const struct feed_door *d); /* with the real port */
 size_t feed_door_sessions(const struct feed_door *d);
+/* The certificate in force, for people; nothing without TLS. */
+void feed_door_certificate(const struct feed_door *d, struct buf *out);
 /* Reads certificates and the token again; what was in force stays if it fails. */
 int feed_door_reload(struct feed_door *d, struct err *err);
 /* Publishers connect elsewhere from now on. Open streams go on for grace_ms. */
