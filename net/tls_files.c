@@ -1,5 +1,5 @@
 /* Which files does TLS take, and what does it say about the others? Each refusal names the file,
- * what is wrong with it, and what to do. The clock is that of the machine, as for every handshake. */
+ * what is wrong with it, and what to do. The clock is the machine's, as for every handshake. */
 #include "tls_files.h"
 
 #include <errno.h>
