@@ -1,9 +1,9 @@
 /* What nghttp2 reports of a session.
  *
  * What its version in Debian 12 (1.52) leaves to us: every clock; the limit of a header list; how
- * many SETTINGS, PING, empty DATA and RST_STREAM frames of its own are too many. It has limits of
- * its own for resets by the peer, CONTINUATION frames, entries of SETTINGS, and answers that nobody
- * reads (set below where there is a setting). No callback returns an error: one from
+ * many SETTINGS, PING, empty DATA and RST_STREAM frames of its own are too many. nghttp2 itself
+ * limits resets by the peer, CONTINUATION frames, entries of SETTINGS, and answers that the peer
+ * does not read (set below where there is a setting). No callback returns an error: one from
  * on_stream_close leaks a stream. */
 #include <string.h>
 

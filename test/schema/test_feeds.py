@@ -121,7 +121,7 @@ class Feeds(Case):
         self.assertEqual((self.count('outbox'), self.count('idempotency_keys'), self.cursor_of()), (0, 0, -1))
         self.assertEqual(self.take(0), ('taken', 0))
 
-    # ---- what is not valid ----
+    # ---- calls and batches that are refused ----
 
     def test_b29_one_bad_call_refuses_all(self):
         for what, kwargs in (('call 1 of the batch: its bytes has 0 bytes', {'calls': [b'\x01', b'']}),

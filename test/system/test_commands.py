@@ -196,7 +196,7 @@ class Acting(unittest.TestCase):
 
 
 # A command line, its exit code, and texts that the message must hold: the thing, the value, the way out. DB is a database
-# with the schema, BARE one without it. APP and NOBODY are DB with other logins.
+# with the schema, BARE one without it. APP and NOBODY reach the database of DB with other logins.
 MISTAKES = (
     (('statsu',), 2, ("'statsu'", 'near: status', 'txrelay COMMAND --help')),
     (('help', 'acounts'), 2, ("'acounts'", 'near: accounts')),
