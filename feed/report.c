@@ -1,4 +1,4 @@
-/* The metrics of feeds. docs/metrics.md lists them. */
+/* What does the room say about itself? Each feed's state, and metrics (docs/feeds.md). */
 #include "base/check.h"
 #include "feed_internal.h"
 
@@ -60,7 +60,7 @@ static void sent_samples(struct buf *out, const struct feed *f)
 void feed_room_metrics(const struct feed_room *room, struct buf *out)
 {
     metric_head(out, &sessions);
-    metric_sample(out, &sessions, NULL, (double)HASH_COUNT(room->sessions));
+    metric_sample(out, &sessions, NULL, (double)feed_room_sessions(room));
     metric_head(out, &last);
     for (const struct feed *f = room->feeds; f; f = f->hh.next)
         sample(out, &last, f, NULL, NULL, (double)feed_core_last(f->core));
@@ -83,4 +83,37 @@ void feed_room_metrics(const struct feed_room *room, struct buf *out)
                 {"feed", f->name}, {"outcome", feed_outcome_name(o)}, {0}};
             metric_histogram(out, &took, labels, &f->took[o]);
         }
+}
+
+size_t feed_room_sessions(const struct feed_room *room)
+{
+    return HASH_COUNT(room->sessions);
+}
+
+static uint64_t primary_of(const struct feed *f)
+{
+    for (const struct feed_copy_bytes *c = f->copies; c; c = c->hh.next)
+        if (!c->dropped)
+            return c->session;
+    return 0;
+}
+
+bool feed_room_view(const struct feed_room *room,
+                    void (*each)(void *arg, const struct feed_view *v), void *arg)
+{
+    for (const struct feed *f = room->feeds; f; f = f->hh.next) {
+        int64_t stored = feed_core_last(f->core);
+        const struct feed_view v = {.name = f->name,
+                                    .account = f->account,
+                                    .served = f->epoch != 0,
+                                    .paused = f->paused,
+                                    .phase = feed_core_phase(f->core),
+                                    .last = stored > f->row_last ? stored : f->row_last,
+                                    .sessions = feed_core_sessions(f->core),
+                                    .primary = primary_of(f),
+                                    .leader = f->leader};
+        if (f->listed)
+            each(arg, &v);
+    }
+    return room->known;
 }

@@ -129,6 +129,12 @@ const char *feed_end_name(enum feed_end end)
     return names[end];
 }
 
+const char *feed_phase_name(enum feed_phase phase)
+{
+    PRE(phase < ARRAY_LEN(phase_names));
+    return phase_names[phase];
+}
+
 void feed_phase_dump(struct buf *out)
 {
     sm_dump(&phases, out);

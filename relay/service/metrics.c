@@ -320,6 +320,12 @@ bool health_ready(const struct service_status *s, struct buf *ret_reasons)
     if (!s->chain_up)
         buf_printf(ret_reasons, "no endpoint of the chain is usable%s%s\n",
                    s->chain_error[0] ? ": " : "", s->chain_error);
+    if (s->feeds_open && !s->feeds_known)
+        buf_printf(ret_reasons, "the feeds were not read from the database yet\n");
+    for (size_t i = 0; i < s->feed_count; i++)
+        if (s->feeds[i].unreadable)
+            buf_printf(ret_reasons, "the last number of feed %s cannot be read\n",
+                       s->feeds[i].name);
     return ret_reasons->len == before;
 }
 

@@ -163,6 +163,43 @@ void service_feeds_metrics(const struct service *s, struct buf *out)
         feed_room_metrics(s->feeds->feeds, out);
 }
 
+/* ---- its status ---- */
+
+struct viewing {
+    struct service *service;
+    struct service_status *status;
+};
+
+static void on_view(void *arg, const struct feed_view *v)
+{
+    struct viewing *w = arg;
+    struct service_status *s = w->status;
+    const struct account *a = service_account_by_row(w->service, v->account);
+    s->feeds = xrealloc(s->feeds, (s->feed_count + 1) * sizeof(*s->feeds));
+    s->feeds[s->feed_count++] = (struct feed_status){.name = v->name,
+                                                     .alias = a ? a->alias : "",
+                                                     .phase = feed_phase_name(v->phase),
+                                                     .served = v->served,
+                                                     .paused = v->paused,
+                                                     .unreadable = v->phase == FEED_LOAD_LATER,
+                                                     .last = v->last,
+                                                     .sessions = v->sessions,
+                                                     .primary = v->primary,
+                                                     .leader_address = v->leader};
+}
+
+static void feeds_status(const struct room *r, struct service_status *ret)
+{
+    const struct service_feeds_room *k = (const struct service_feeds_room *)(const void *)r;
+    struct viewing w = {r->service, ret};
+    if (!k->feeds)
+        return;
+    ret->feeds_open = k->door;
+    ret->feeds_address = r->service->config.feeds.address;
+    ret->feed_sessions = feed_room_sessions(k->feeds);
+    ret->feeds_known = feed_room_view(k->feeds, on_view, &w);
+}
+
 /* ---- the room ---- */
 
 static void feeds_open(struct room *r)
@@ -247,7 +284,8 @@ static const struct room_ops ops = {.name = "feeds",
                                     .run = feeds_run,
                                     .drain = feeds_drain,
                                     .close = feeds_close,
-                                    .free = feeds_free};
+                                    .free = feeds_free,
+                                    .status = feeds_status};
 
 struct room *service_feeds(struct service *s, struct err *err)
 {

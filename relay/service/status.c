@@ -94,5 +94,6 @@ void service_status(const struct service *s, struct service_status *ret)
 void service_status_done(struct service_status *status)
 {
     free(status->accounts);
+    free(status->feeds);
     *status = (struct service_status){0};
 }

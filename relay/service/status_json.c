@@ -139,6 +139,34 @@ static json_t *node_json(const struct service_status *s)
     return o;
 }
 
+static json_t *feed_json(const struct feed_status *f)
+{
+    json_t *o = json_object();
+    put_text(o, "feed", f->name);
+    put_text(o, "account", f->alias);
+    put_flag(o, "served", f->served);
+    put_flag(o, "paused", f->paused);
+    put_lower(o, "phase", f->phase);
+    json_object_set_new(o, "last", json_integer(f->last));
+    put_count(o, "sessions", f->sessions);
+    json_object_set_new(o, "primary",
+                        f->primary ? json_integer((json_int_t)f->primary) : json_null());
+    put_text(o, "leader_address", f->leader_address);
+    return o;
+}
+
+static json_t *feeds_json(const struct service_status *s)
+{
+    json_t *o = json_object(), *feeds = json_array();
+    for (size_t i = 0; i < s->feed_count; i++)
+        json_array_append_new(feeds, feed_json(&s->feeds[i]));
+    put_text(o, "address", s->feeds_address);
+    put_flag(o, "known", s->feeds_known);
+    put_count(o, "sessions", s->feed_sessions);
+    json_object_set_new(o, "feeds", feeds);
+    return o;
+}
+
 json_t *status_json(const struct service_status *s, uint64_t now_ms)
 {
     json_t *o = json_object();
@@ -160,5 +188,7 @@ json_t *status_json(const struct service_status *s, uint64_t now_ms)
     put_flag(o, "chain", s->chain_up);
     json_object_set_new(o, "node", node_json(s));
     json_object_set_new(o, "accounts", accounts);
+    if (s->feeds_open)
+        json_object_set_new(o, "feeds", feeds_json(s));
     return o;
 }

@@ -116,6 +116,22 @@ void feed_room_no_rows(struct feed_room *room);
 void feed_room_lead(struct feed_room *room, int32_t account, int64_t epoch);
 void feed_take_done(struct feed_take *t, enum feed_stored outcome, int64_t last,
                     const struct err *err); /* err: why, for people; NULL: nothing to say */
+/* A feed as it is now. Texts are valid until the loop goes on. */
+struct feed_view {
+    const char *name;
+    int32_t account;
+    bool served; /* this relay takes its batches */
+    bool paused;
+    enum feed_phase phase;
+    int64_t last;       /* stored, as far as this relay knows; FEED_NONE: none, or not known */
+    size_t sessions;    /* streams of publishers */
+    uint64_t primary;   /* the session whose copy is being taken; 0: none */
+    const char *leader; /* where publishers find the leader; "" if that is not known */
+};
+/* Each feed. The feeds were read: false until the database has answered once. */
+bool feed_room_view(const struct feed_room *room,
+                    void (*each)(void *arg, const struct feed_view *v), void *arg);
+size_t feed_room_sessions(const struct feed_room *room); /* with those that named no feed yet */
 void feed_room_metrics(const struct feed_room *room, struct buf *out); /* Prometheus' text */
 const struct metric *feed_metric(size_t i); /* its metrics; NULL after the last one */
 /* No batch is begun any more; what is being verified or stored ends first. `cb` once all sessions

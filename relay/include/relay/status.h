@@ -83,6 +83,19 @@ struct account_status {
     struct election_stats election;
 };
 
+/* A feed that this relay knows. */
+struct feed_status {
+    const char *name, *alias; /* alias: of its account */
+    const char *phase;        /* of its diagram in docs/design.md */
+    bool served;              /* this relay takes its batches */
+    bool paused;
+    bool unreadable;  /* the database does not give its last number, so that no batch is taken */
+    int64_t last;     /* stored, as far as this relay knows; -1: none */
+    size_t sessions;  /* streams of publishers */
+    uint64_t primary; /* the session whose copy is being taken; 0: none */
+    const char *leader_address; /* where publishers find the leader; "" if that is not known */
+};
+
 struct service_status {
     const char *name, *holder;
     enum service_phase phase;
@@ -105,6 +118,12 @@ struct service_status {
     const char *spec_name;   /* from here on: 0 and "" while the chain is down */
     uint32_t spec_version, transaction_version;
     uint64_t best, finalized, best_known;
+    bool feeds_open;           /* publishers may connect: what follows counts */
+    bool feeds_known;          /* the feeds were read from the database */
+    const char *feeds_address; /* by which publishers reach this relay */
+    size_t feed_sessions;      /* streams of publishers that are open */
+    size_t feed_count;
+    struct feed_status *feeds; /* owned: service_status_done */
     size_t account_count;
     struct account_status *accounts; /* owned: service_status_done */
 };

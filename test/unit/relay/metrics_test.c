@@ -141,6 +141,7 @@ static void the_page(void **state)
 static void readiness(void **state)
 {
     (void)state;
+    static struct feed_status feeds[] = {{.name = "rates"}, {.name = "prices", .unreadable = true}};
     static const struct {
         struct service_status status;
         const char *reasons;
@@ -152,6 +153,16 @@ static void readiness(void **state)
          "no endpoint of the chain is usable: ws://a: away\n"},
         {{.phase = SERVICE_DRAINING, .database_up = true, .chain_up = true},
          "the relay is draining\n"},
+        {{.phase = SERVICE_RUNNING, .database_up = true, .chain_up = true, .feeds_open = true},
+         "the feeds were not read from the database yet\n"},
+        {{.phase = SERVICE_RUNNING,
+          .database_up = true,
+          .chain_up = true,
+          .feeds_open = true,
+          .feeds_known = true,
+          .feed_count = 2,
+          .feeds = feeds},
+         "the last number of feed prices cannot be read\n"},
         {{.phase = SERVICE_STARTING, .chain_error = ""},
          "the relay is starting\nthe database is not reachable\nno endpoint of the chain is "
          "usable\n"},

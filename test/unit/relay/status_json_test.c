@@ -79,6 +79,58 @@ static void test_names(void **state)
     json_decref(o);
 }
 
+static void test_feeds(void **state)
+{
+    (void)state;
+    struct feed_status feeds[] = {{.name = "prices",
+                                   .alias = "alice",
+                                   .phase = "VERIFY_WAIT",
+                                   .served = true,
+                                   .last = 17,
+                                   .sessions = 3,
+                                   .primary = 9,
+                                   .leader_address = "relay-1:9944"},
+                                  {.name = "rates",
+                                   .alias = "alice",
+                                   .phase = "IDLE",
+                                   .paused = true,
+                                   .last = -1,
+                                   .leader_address = ""}};
+    struct service_status s = {.name = "r",
+                               .holder = "h",
+                               .endpoint = "",
+                               .spec_name = "",
+                               .feeds_open = true,
+                               .feeds_known = true,
+                               .feeds_address = "relay-1:9944",
+                               .feed_sessions = 4,
+                               .feed_count = 2,
+                               .feeds = feeds};
+    json_t *o = status_json(&s, 1000);
+    json_t *all = json_object_get(o, "feeds");
+    assert_string_equal(text_at(all, "address"), "relay-1:9944");
+    assert_true(json_is_true(json_object_get(all, "known")));
+    assert_int_equal(count_at(all, "sessions"), 4);
+    json_t *f = json_array_get(json_object_get(all, "feeds"), 0);
+    assert_string_equal(text_at(f, "feed"), "prices");
+    assert_string_equal(text_at(f, "account"), "alice");
+    assert_string_equal(text_at(f, "phase"), "verify_wait");
+    assert_true(json_is_true(json_object_get(f, "served")));
+    assert_int_equal(count_at(f, "last"), 17);
+    assert_int_equal(count_at(f, "sessions"), 3);
+    assert_int_equal(count_at(f, "primary"), 9);
+    assert_string_equal(text_at(f, "leader_address"), "relay-1:9944");
+    f = json_array_get(json_object_get(all, "feeds"), 1);
+    assert_true(json_is_true(json_object_get(f, "paused")));
+    assert_int_equal(count_at(f, "last"), -1);
+    assert_true(json_is_null(json_object_get(f, "primary")));
+    json_decref(o);
+    s.feeds_open = false; /* this relay takes none */
+    o = status_json(&s, 1000);
+    assert_null(json_object_get(o, "feeds"));
+    json_decref(o);
+}
+
 /* Without a database there is no election and no session. */
 static void test_standalone(void **state)
 {
@@ -123,6 +175,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_feeds),
         cmocka_unit_test(test_standalone),
         cmocka_unit_test(test_every_value_has_a_name),
     };

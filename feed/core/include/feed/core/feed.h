@@ -209,7 +209,8 @@ int64_t feed_core_last(const struct feed_core *f); /* the cursor; FEED_NONE also
 size_t feed_core_sessions(const struct feed_core *f);
 const struct feed_counts *feed_core_counts(const struct feed_core *f);
 
-const char *feed_end_name(enum feed_end end); /* "DUPLICATE_BLOCK" */
+const char *feed_end_name(enum feed_end end);       /* "DUPLICATE_BLOCK" */
+const char *feed_phase_name(enum feed_phase phase); /* "VERIFY_WAIT" */
 
 void feed_phase_dump(struct buf *out);   /* the phases as a diagram */
 void feed_session_dump(struct buf *out); /* the states of a session as a diagram */
