@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/hex.h"
 #include "base/log.h"
+#include "feed/wire/wire.h"
 #include "feed_internal.h"
 
 struct feed_session *feed__session_of(struct feed_room *room, uint64_t id)
@@ -176,11 +177,19 @@ void feed_session_trailer(struct feed_session *s, uint32_t count, const uint8_t 
                    "a trailer without a header");
 }
 
-void feed_session_end_stream(struct feed_session *s, int code)
+void feed_session_end_stream(struct feed_session *s, int code, int64_t earliest,
+                             int64_t latest_acked)
 {
     if (s->ended)
         return;
-    log_debug("feed.end_stream", "session=%" PRIu64 " code=%d", s->id, code);
+    if (code == FEED_WIRE_END_TOO_FAR_BEHIND && s->feed)
+        log_warn("feed.too_far_behind",
+                 "feed=%s session=%" PRIu64 " peer=\"%s\" last=%" PRId64 " earliest=%" PRId64
+                 " latest_acked=%" PRId64,
+                 s->feed->name, s->id, s->peer, feed_core_last(s->feed->core), earliest,
+                 latest_acked);
+    else
+        log_debug("feed.end_stream", "session=%" PRIu64 " code=%d", s->id, code);
     if (s->feed)
         feed__step_why(s->feed, &(struct feed_event){.type = FEED_EV_CLOSE, .session = s->id}, "");
     else

@@ -29,6 +29,27 @@ static void on_ack(struct feed_client *c, int64_t number)
         next(c);
 }
 
+/* The stream is open: an acknowledgement shows when another publisher has sent what is missing. */
+static void on_behind(struct feed_client *c, int64_t last)
+{
+    feed__client_acked(c, last);
+    if (!on_stream(c))
+        return;
+    switch (feed__client_missing(c, last)) {
+    case MISSING_NONE:
+        next(c);
+        return;
+    case MISSING_OTHERS:
+        c->sending = NULL;
+        feed__client_wait_answer(c, BEHIND_WAIT, feed__client_delay(c));
+        return;
+    case MISSING_LOST:
+        c->too_far = true;
+        feed__client_send_end(c, FEED_WIRE_END_TOO_FAR_BEHIND, TOO_FAR_WAIT);
+        return;
+    }
+}
+
 static void on_end_of_stream(struct feed_client *c, const struct feed_wire_response *r)
 {
     c->end = *r;
@@ -54,7 +75,7 @@ static void on_message(void *arg, const uint8_t *data, size_t len)
         break;
     case FEED_WIRE_SKIP:
         if (c->sending && c->sending->number == r.number) {
-            feed__client_wait_answer(c, SKIPPED_WAIT, c->config.answer_ms);
+            feed__client_wait_answer(c, SKIPPED_WAIT, c->config.skipped_ms);
             feed__client_note(c, FEED_CLIENT_SKIP, r.number, "");
         }
         break;
@@ -65,14 +86,7 @@ static void on_message(void *arg, const uint8_t *data, size_t len)
         }
         break;
     case FEED_WIRE_BEHIND:
-        feed__client_acked(c, r.number);
-        if (on_stream(c) && feed__client_first_batch(c) &&
-            feed__client_first_batch(c)->number > r.number + 1) {
-            c->sending = NULL;
-            feed__client_wait_answer(c, BEHIND_WAIT, feed__client_delay(c));
-        } else if (on_stream(c)) {
-            next(c);
-        }
+        on_behind(c, r.number);
         break;
     case FEED_WIRE_END:
         on_end_of_stream(c, &r);
@@ -109,7 +123,7 @@ static void stream_ended(struct feed_client *c)
     switch (end.status) {
     case FEED_WIRE_SUCCESS:
     case FEED_WIRE_DUPLICATE_BLOCK:
-        wait = rng_between(&c->rng, 1, 50);
+        wait = c->too_far ? feed__client_delay(c) : rng_between(&c->rng, 1, 50);
         break;
     case FEED_WIRE_BAD_BLOCK_PROOF:
     case FEED_WIRE_INVALID_REQUEST:
@@ -135,8 +149,10 @@ static void stream_ended(struct feed_client *c)
     }
     feed__client_again(c, wait, elsewhere);
     feed__client_note(c, FEED_CLIENT_ENDED, end.number, text);
-    if (end.status == FEED_WIRE_DUPLICATE_BLOCK || end.status == FEED_WIRE_STATUS_BEHIND)
+    if (end.status == FEED_WIRE_DUPLICATE_BLOCK || end.status == FEED_WIRE_STATUS_BEHIND) {
         feed__client_acked(c, end.number);
+        feed__client_missing(c, end.number);
+    }
     feed__client_wake(c);
 }
 
@@ -173,6 +189,7 @@ void feed__client_open_stream(struct feed_client *c)
 {
     c->call = grpc_client_call(c->link, FEED_WIRE_PUBLISH, c->config.token, 0, &call_events, c);
     c->phase = STREAM_IDLE;
+    c->too_far = false;
     loop_timer_stop(c->timer);
     feed__client_wake(c);
     feed__client_note(c, FEED_CLIENT_CONNECTED, 0, "");

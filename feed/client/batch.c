@@ -81,6 +81,26 @@ int feed_client_put(struct feed_client *c, int64_t number, const struct feed_wir
     return 0;
 }
 
+void feed_client_rewind(struct feed_client *c, int64_t number)
+{
+    PRE(number >= 0);
+    while (feed__client_first_batch(c))
+        feed__client_batch_free(c, feed__client_first_batch(c));
+    c->last = number - 1;
+    c->ending = false;
+}
+
+enum missing feed__client_missing(struct feed_client *c, int64_t last)
+{
+    const struct batch *b = feed__client_first_batch(c);
+    if (!b || b->number <= last + 1)
+        return MISSING_NONE;
+    if (c->config.on_missing && c->config.on_missing(c->config.arg, last + 1))
+        return MISSING_NONE;
+    feed__client_note(c, FEED_CLIENT_MISSING, last + 1, "");
+    return last < c->last ? MISSING_LOST : MISSING_OTHERS;
+}
+
 size_t feed_client_kept(const struct feed_client *c)
 {
     return c->kept;
@@ -157,12 +177,16 @@ static void send_piece(struct feed_client *c)
     }
 }
 
-static void send_end(struct feed_client *c)
+void feed__client_send_end(struct feed_client *c, int code, enum phase phase)
 {
-    struct feed_wire_item end = {.kind = FEED_WIRE_END_STREAM, .end_code = 1}; /* RESET */
+    const struct batch *b = feed__client_first_batch(c);
+    struct feed_wire_item end = {
+        .kind = FEED_WIRE_END_STREAM,
+        .end = {.code = code, .earliest = b ? b->number : c->last + 1, .latest_acked = c->last}};
     send_items(c, &end, 1);
     grpc_call_half_close(c->call);
-    feed__client_wait_answer(c, ENDING_WAIT, c->config.answer_ms);
+    c->sending = NULL;
+    feed__client_wait_answer(c, phase, c->config.answer_ms);
 }
 
 /* Offers the first batch that is kept. */
@@ -181,7 +205,7 @@ static void go_on(struct loop_task *task)
         c->header_sent = false;
         loop_timer_stop(c->timer);
     } else if (c->phase == STREAM_IDLE && c->ending) {
-        send_end(c);
+        feed__client_send_end(c, FEED_WIRE_END_RESET, ENDING_WAIT);
     }
     while (c->phase == SENDING && grpc_call_queued(c->call) < QUEUED_BYTES)
         send_piece(c);

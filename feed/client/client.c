@@ -126,6 +126,7 @@ static void on_timer(void *arg)
     case ANSWER_WAIT:
     case SKIPPED_WAIT:
     case ENDING_WAIT:
+    case TOO_FAR_WAIT:
         feed__client_again(c, feed__client_delay(c), true);
         feed__client_note(c, FEED_CLIENT_ENDED, 0, "no answer in time");
         return;
@@ -178,6 +179,7 @@ struct feed_client *feed_client_new(struct loop *l, const struct feed_client_con
     c->config.server_name = copy_of(config->server_name);
     c->config.token = copy_of(config->token);
     c->config.answer_ms = config->answer_ms ? config->answer_ms : 60000;
+    c->config.skipped_ms = config->skipped_ms ? config->skipped_ms : 120000;
     c->config.refusals_max = config->refusals_max ? config->refusals_max : 3;
     c->targets = xcalloc(config->target_count, sizeof(*c->targets));
     for (size_t i = 0; i < config->target_count; i++)

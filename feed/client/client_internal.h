@@ -23,9 +23,10 @@ enum phase {
     SENDING,
     ANSWER_WAIT,
     SKIPPED_WAIT,
-    BEHIND_WAIT, /* the relay needs a number that we do not have */
-    ENDING_WAIT, /* EndStream is sent */
-    ENDED_WAIT,  /* the relay's EndOfStream is here, the end of the call is not */
+    BEHIND_WAIT,  /* the relay needs a number that we do not have */
+    ENDING_WAIT,  /* EndStream is sent, since all is acknowledged */
+    TOO_FAR_WAIT, /* EndStream is sent, since the relay needs a number that we do not have */
+    ENDED_WAIT,   /* the relay's EndOfStream is here, the end of the call is not */
     OVER,
 };
 
@@ -54,6 +55,7 @@ struct feed_client {
     size_t kept;
     int64_t last; /* acknowledged; -1: unknown */
     bool ending;
+    bool too_far; /* the present stream was ended with TOO_FAR_BEHIND */
 
     struct grpc_client *link;
     bool up;
@@ -81,6 +83,14 @@ struct batch *feed__client_first_batch(const struct feed_client *c); /* NULL: no
 struct batch *feed__client_batch_free(struct feed_client *c, struct batch *b);
 /* Every number up to this one is stored. on_acked may put more, or end. */
 void feed__client_acked(struct feed_client *c, int64_t number);
+/* The relay's last number is this, and it may need one below the first that is kept. */
+enum missing {
+    MISSING_NONE,   /* it does not, or the owner has put that number again */
+    MISSING_OTHERS, /* we never had it: another publisher has to send it */
+    MISSING_LOST,   /* it was acknowledged to us, and the relay's database has lost it */
+};
+enum missing feed__client_missing(struct feed_client *c, int64_t last);
+void feed__client_send_end(struct feed_client *c, int code, enum phase phase);
 void feed__client_wake(struct feed_client *c); /* goes on with the first batch, from the loop */
 
 /* answer.c */

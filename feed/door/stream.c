@@ -26,7 +26,8 @@ static void give_item(struct feed_stream *s, const struct feed_wire_item *item)
                              item->trailer.signature);
         return;
     case FEED_WIRE_END_STREAM:
-        feed_session_end_stream(s->session, item->end_code);
+        feed_session_end_stream(s->session, item->end.code, item->end.earliest,
+                                item->end.latest_acked);
         return;
     }
 }
@@ -53,7 +54,7 @@ static void give(struct feed_stream *s)
     /* A publisher that closed its side without a word has ended its stream. */
     if (s->half && !s->request && !s->held && !s->ended) {
         s->half = false;
-        feed_session_end_stream(s->session, 0);
+        feed_session_end_stream(s->session, 0, 0, 0);
     }
     if (s->call)
         grpc_call_pause(s->call, s->held && !s->ended);

@@ -107,7 +107,9 @@ struct feed_wire_item feed_wire_request_item(const struct feed_wire_request *r, 
     PRE(i < feed_wire_request_count(r));
     if ((int)r->msg->request_case == REQUEST_END)
         return (struct feed_wire_item){.kind = FEED_WIRE_END_STREAM,
-                                       .end_code = (int)r->msg->end_stream->code};
+                                       .end = {.code = (int)r->msg->end_stream->code,
+                                               .earliest = r->msg->end_stream->earliest,
+                                               .latest_acked = r->msg->end_stream->latest_acked}};
     const item_msg *item = r->msg->block_items->items[i];
     struct feed_wire_item ret = {.kind = FEED_WIRE_CALL};
     if ((int)item->item_case == ITEM_HEADER) {
@@ -248,7 +250,9 @@ void feed_wire_request_write(struct buf *out, const struct feed_wire_item *items
     request_msg r = TXRELAY__FEED__V1__PUBLISH_REQUEST__INIT;
     if (items[0].kind == FEED_WIRE_END_STREAM) {
         end_msg e = TXRELAY__FEED__V1__END_STREAM__INIT;
-        e.code = (Txrelay__Feed__V1__EndStream__Code)items[0].end_code;
+        e.code = (Txrelay__Feed__V1__EndStream__Code)items[0].end.code;
+        e.earliest = items[0].end.earliest;
+        e.latest_acked = items[0].end.latest_acked;
         r.request_case = REQUEST_END;
         r.end_stream = &e;
         put_message(out, &r);

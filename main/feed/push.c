@@ -219,8 +219,10 @@ static void on_acked(void *arg, int64_t number)
 {
     struct push *p = arg;
     p->acked = number;
-    if (p->options->json)
+    if (p->options->json) {
         printf("{\"acknowledged\":%lld}\n", (long long)number);
+        fflush(stdout); /* a reader waits for each one */
+    }
     progress(p);
     if (p->lines && p->paused && feed_client_kept(p->client) < KEPT_MAX / 2) {
         p->paused = false;
@@ -228,6 +230,26 @@ static void on_acked(void *arg, int64_t number)
     }
     if (p->numbers && !p->read && !list_linked(&p->more.node))
         loop_post(p->loop, &p->more, more_files);
+}
+
+/* The database lost commits: the files are still there. */
+static bool on_missing(void *arg, int64_t number)
+{
+    struct push *p = arg;
+    const int64_t *at =
+        p->numbers ? bsearch(&number, p->numbers, p->count, sizeof(*p->numbers), by_number) : NULL;
+    if (!at)
+        return false;
+    feed_client_rewind(p->client, number);
+    p->at = (size_t)(at - p->numbers);
+    p->next = number;
+    p->read = false;
+    end_line(p);
+    fprintf(stderr, "txrelay: the relay needs batch %lld again: going back to it\n",
+            (long long)number);
+    if (!list_linked(&p->more.node))
+        loop_post(p->loop, &p->more, more_files);
+    return true;
 }
 
 static void on_note(void *arg, enum feed_client_note note, int64_t number, const char *text)
@@ -239,6 +261,8 @@ static void on_note(void *arg, enum feed_client_note note, int64_t number, const
         [FEED_CLIENT_RESEND] = "is to be sent again",
         [FEED_CLIENT_ENDED] = "the relay ended the stream",
         [FEED_CLIENT_LOST] = "no connection",
+        [FEED_CLIENT_MISSING] = "is needed by the relay and is not here: another publisher has to "
+                                "send it",
     };
     struct push *p = arg;
     switch (note) {
@@ -247,6 +271,7 @@ static void on_note(void *arg, enum feed_client_note note, int64_t number, const
     case FEED_CLIENT_SKIP:
         break; /* the usual course */
     case FEED_CLIENT_RESEND:
+    case FEED_CLIENT_MISSING:
         end_line(p);
         fprintf(stderr, "txrelay: batch %lld %s\n", (long long)number, words[note]);
         break;
@@ -334,6 +359,7 @@ static int run(struct push *p, const struct keypair *key, struct tls_context *tl
         .key = key,
         .on_acked = on_acked,
         .on_note = on_note,
+        .on_missing = on_missing,
         .on_failed = on_failed,
         .on_done = on_done,
         .arg = p,

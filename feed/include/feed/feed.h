@@ -56,7 +56,10 @@ void feed_session_header(struct feed_session *s, const char *feed, int64_t numbe
 void feed_session_call(struct feed_session *s, const uint8_t *data, size_t len);
 void feed_session_trailer(struct feed_session *s, uint32_t count, const uint8_t digest[FEED_DIGEST],
                           const uint8_t signature[FEED_SIGNATURE]);
-void feed_session_end_stream(struct feed_session *s, int code); /* the client's EndStream */
+/* The client's EndStream: its code, the lowest number that it has, the highest one that was
+ * acknowledged to it. */
+void feed_session_end_stream(struct feed_session *s, int code, int64_t earliest,
+                             int64_t latest_acked);
 void feed_session_bad(struct feed_session *s, const char *why); /* it is not understood */
 /* The stream is closed: exactly once, and s is gone. */
 void feed_session_gone(struct feed_session *s);

@@ -31,8 +31,11 @@ struct world {
     struct feed_client *client;
     char *target;
     int64_t acked;
-    unsigned notes[FEED_CLIENT_LOST + 1];
-    char text[400]; /* of the last note that had one */
+    unsigned notes[FEED_CLIENT_MISSING + 1];
+    uint32_t answer_ms, skipped_ms; /* of the next client */
+    bool has_all;                   /* its owner can put every batch again */
+    int64_t missing;                /* the number that the owner had to put again; -1: none */
+    char text[400];                 /* of the last note that had one */
     struct err failed;
     bool done;
     /* a bare client */
@@ -56,6 +59,7 @@ static int set_up(void **state)
     struct err err;
     w->loop = loop_new();
     w->acked = -1;
+    w->missing = -1;
     w->room.last = -1;
     w->patience = loop_timer_new(w->loop, impatient, w);
     loop_timer_at(w->patience, loop_now_ms(w->loop) + PATIENCE_MS);
@@ -124,6 +128,21 @@ static void on_done(void *arg)
     loop_stop(w->loop);
 }
 
+static void put(struct world *w, int64_t number, size_t count, size_t len);
+
+static bool on_missing(void *arg, int64_t number)
+{
+    struct world *w = arg;
+    if (!w->has_all)
+        return false;
+    w->missing = number;
+    w->acked = number - 1;
+    feed_client_rewind(w->client, number);
+    for (int64_t n = number; n < 4; n++)
+        put(w, n, 1, 10);
+    return true;
+}
+
 static void publish(struct world *w, const char *feed, const char *target, const char *token)
 {
     struct err err = {0};
@@ -134,10 +153,13 @@ static void publish(struct world *w, const char *feed, const char *target, const
         .target_count = 1,
         .token = token,
         .key = w->key,
+        .answer_ms = w->answer_ms,
+        .skipped_ms = w->skipped_ms,
         .retry_ms = 5,
         .retry_max_ms = 20,
         .on_acked = on_acked,
         .on_note = on_note,
+        .on_missing = on_missing,
         .on_failed = on_failed,
         .on_done = on_done,
         .arg = w,
@@ -238,6 +260,105 @@ static void test_a_cursor_beyond_is_followed(void **state)
         put(w, n, 1, 10);
     until_acked(w, 6);
     assert_int_equal(w->room.trailers, 2);
+}
+
+/* The relay's database lost 1 and 2, which were acknowledged. They are not here any more: the
+ * stream ends with the reason, and another publisher sends them. */
+static void test_lost_numbers_are_told(void **state)
+{
+    struct world *w = *state;
+    open_door(w, NULL);
+    publish(w, "lost", w->target, NULL);
+    for (int64_t n = 0; n < 3; n++)
+        put(w, n, 1, 10);
+    until_acked(w, 2);
+    w->room.last = 0;
+    put(w, 3, 1, 10);
+    while (w->room.ends < 2) /* it comes back with a growing delay */
+        loop_run(w->loop);
+    assert_int_equal(w->room.end_code, FEED_WIRE_END_TOO_FAR_BEHIND);
+    assert_int_equal(w->room.earliest, 3);
+    assert_int_equal(w->room.latest_acked, 2);
+    assert_true(w->notes[FEED_CLIENT_MISSING] >= 1);
+    assert_int_equal(feed_client_kept(w->client), 1);
+    w->room.last = 2;
+    until_acked(w, 3);
+    assert_int_equal(w->failed.code, 0);
+}
+
+static void test_lost_numbers_are_put_again(void **state)
+{
+    struct world *w = *state;
+    open_door(w, NULL);
+    w->has_all = true;
+    publish(w, "lost", w->target, NULL);
+    for (int64_t n = 0; n < 3; n++)
+        put(w, n, 1, 10);
+    until_acked(w, 2);
+    w->room.last = 0;
+    put(w, 3, 1, 10);
+    until_acked(w, 2); /* by what was acknowledged before */
+    while (w->missing < 0)
+        loop_run(w->loop);
+    until_acked(w, 3);
+    assert_int_equal(w->missing, 1);
+    assert_int_equal(w->room.trailers, 6); /* 0, 1, 2, and again 1, 2, 3 */
+    assert_int_equal(w->room.ends, 0);
+    assert_int_equal(w->notes[FEED_CLIENT_MISSING], 0);
+}
+
+/* A number that it never had is another publisher's: the stream stays, and nobody is blamed. */
+static void test_numbers_before_the_first_are_awaited(void **state)
+{
+    struct world *w = *state;
+    open_door(w, NULL);
+    publish(w, "lost", w->target, NULL);
+    put(w, 3, 1, 10);
+    while (w->notes[FEED_CLIENT_MISSING] < 2)
+        loop_run(w->loop);
+    assert_int_equal(w->room.ends, 0);
+    assert_int_equal(w->notes[FEED_CLIENT_CONNECTED], 1);
+    w->room.last = 2;
+    until_acked(w, 3);
+}
+
+static void no_longer_impatient(void *arg)
+{
+    loop_stop(((struct world *)arg)->loop);
+}
+
+/* While another copy is taken it waits for longer than for the answer to a copy of its own. */
+static void test_a_skipped_batch_has_a_time_of_its_own(void **state)
+{
+    enum { ANSWER_MS = 100, LONGER_MS = 400 };
+    struct world *w = *state;
+    open_door(w, NULL);
+    w->answer_ms = ANSWER_MS;
+    w->skipped_ms = 1000 * ANSWER_MS;
+    publish(w, "skipped", w->target, NULL);
+    put(w, 0, 1, 10);
+    while (!w->notes[FEED_CLIENT_SKIP])
+        loop_run(w->loop);
+    uint64_t until = loop_now_ms(w->loop) + LONGER_MS;
+    struct loop_timer *timer = loop_timer_new(w->loop, no_longer_impatient, w);
+    loop_timer_at(timer, until);
+    while (loop_now_ms(w->loop) < until)
+        loop_run(w->loop);
+    loop_timer_close(timer);
+    assert_int_equal(w->notes[FEED_CLIENT_ENDED], 0);
+    fake_room_push(&w->room, FEED_MSG_ACK, 0);
+    until_acked(w, 0);
+    w->client = feed_client_close(w->client);
+
+    w->notes[FEED_CLIENT_SKIP] = 0;
+    w->skipped_ms = ANSWER_MS;
+    w->acked = -1;
+    publish(w, "skipped", w->target, NULL);
+    put(w, 0, 1, 10);
+    while (!w->notes[FEED_CLIENT_ENDED])
+        loop_run(w->loop);
+    assert_int_equal(w->notes[FEED_CLIENT_SKIP], 1);
+    assert_string_equal(w->text, "no answer in time");
 }
 
 static void test_a_duplicate_goes_on_after_the_cursor(void **state)
@@ -567,6 +688,10 @@ int main(void)
         T(test_a_skipped_batch_is_acknowledged_later),
         T(test_a_batch_is_sent_again),
         T(test_a_cursor_beyond_is_followed),
+        T(test_lost_numbers_are_told),
+        T(test_lost_numbers_are_put_again),
+        T(test_numbers_before_the_first_are_awaited),
+        T(test_a_skipped_batch_has_a_time_of_its_own),
         T(test_a_duplicate_goes_on_after_the_cursor),
         T(test_a_batch_that_is_refused_three_times_is_given_up),
         T(test_other_ends_are_tried_again),

@@ -76,6 +76,10 @@ void feed_session_header(struct feed_session *s, const char *feed, int64_t numbe
         s->room->led = true, end(s, FEED_END_NOT_LEADER, 4, feed + 7, "");
     else if (!strcmp(feed, "skip") || (!strcmp(feed, "resend") && s->headers == 1))
         say(s, FEED_MSG_SKIP, number);
+    else if (!strcmp(feed, "skipped"))
+        s->dropping = true, say(s, FEED_MSG_SKIP, number);
+    else if (!strcmp(feed, "lost") && number > s->room->last + 1)
+        s->dropping = true, say(s, FEED_MSG_BEHIND, s->room->last);
     else if (!strcmp(feed, "behind") && s->headers == 1)
         s->dropping = true, say(s, FEED_MSG_BEHIND, 4);
 }
@@ -116,13 +120,16 @@ void feed_session_trailer(struct feed_session *s, uint32_t count, const uint8_t 
     }
 }
 
-void feed_session_end_stream(struct feed_session *s, int code)
+void feed_session_end_stream(struct feed_session *s, int code, int64_t earliest,
+                             int64_t latest_acked)
 {
     takes(s);
     if (s->ended)
         return;
     s->room->ends++;
     s->room->end_code = code;
+    s->room->earliest = earliest;
+    s->room->latest_acked = latest_acked;
     end(s, FEED_END_SUCCESS, s->room->last, "", "");
 }
 

@@ -4,6 +4,8 @@
  *   take     acknowledges it
  *   hold     holds the stream at the trailer until fake_room_release, then acknowledges
  *   skip     skips it at the header, and acknowledges it at the trailer
+ *   skipped  skips it at the header, and says no more
+ *   lost     says that the cursor is at `last` if the number is beyond the next one, else takes it
  *   resend   skips the first copy and asks for it again, then takes it
  *   behind   says at the first header that the cursor is at 4, then takes
  *   end-N    ends the stream with status N, the cursor at 4
@@ -21,7 +23,8 @@
 
 struct feed_room {
     size_t open, opened, headers, calls, trailers, ends, bad, gone;
-    int end_code;
+    int end_code; /* of the last EndStream, and its numbers */
+    int64_t earliest, latest_acked;
     char why[300]; /* of the last bad */
     int64_t last;  /* acknowledged */
     size_t bytes;

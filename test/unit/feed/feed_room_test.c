@@ -445,7 +445,7 @@ static void b10_who_does_not_begin_with_a_header_is_refused(void **state)
     feed_session_bad(sessions[5].s, "rubbish");
     hears(5, "end INVALID_REQUEST -1 (rubbish)");
     connect_to(6);
-    feed_session_end_stream(sessions[6].s, 1);
+    feed_session_end_stream(sessions[6].s, 1, 0, 0);
     hears(6, "end SUCCESS -1");
 }
 
@@ -454,7 +454,7 @@ static void b40_a_client_ends_its_stream(void **state)
     (void)state;
     connect_to(0);
     header(0, "prices", 5, 0);
-    feed_session_end_stream(sessions[0].s, 1);
+    feed_session_end_stream(sessions[0].s, 1, 0, 0);
     hears(0, "end SUCCESS 4");
 }
 

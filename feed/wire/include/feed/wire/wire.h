@@ -34,6 +34,20 @@ struct feed_wire_trailer {
     const uint8_t *signature; /* FEED_WIRE_SIGNATURE bytes */
 };
 
+/* Why a publisher ends its stream. */
+enum feed_wire_end_code {
+    FEED_WIRE_END_RESET = 1,
+    FEED_WIRE_END_TIMEOUT = 2,
+    FEED_WIRE_END_ERROR = 3,
+    FEED_WIRE_END_TOO_FAR_BEHIND = 4,
+};
+
+struct feed_wire_end_stream {
+    int code;             /* enum feed_wire_end_code, or what an unknown publisher sent */
+    int64_t earliest;     /* that it still has */
+    int64_t latest_acked; /* to it */
+};
+
 struct feed_wire_item {
     enum feed_wire_kind kind;
     union {
@@ -43,7 +57,7 @@ struct feed_wire_item {
             size_t len;
         } call;
         struct feed_wire_trailer trailer;
-        int end_code; /* END_STREAM */
+        struct feed_wire_end_stream end;
     };
 };
 
