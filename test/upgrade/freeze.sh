@@ -27,4 +27,17 @@ dsn=$(sed 's/dbname=[^ ]*/dbname=kept/' <<<"$dsn")
 mkdir -p "test/upgrade/$version"
 # The months of finished_transactions are those of this day: the first migrate or relay makes others.
 pg_dump --no-owner --dbname "$dsn" | sed '/^-- Dumped /d; /^\\\(un\)\?restrict /d' >"test/upgrade/$version/dump.sql"
+
+# A program that is older than the database is refused by the number of its schema. So a release whose functions differ from another
+# one's has a migration more.
+rows() { sed -n "/^COPY txrelay.$2 /,/^\\\\\.$/p" "$1" | cut -f 1-2; }
+for other in test/upgrade/*/dump.sql; do
+  [ "$other" != "test/upgrade/$version/dump.sql" ] || continue
+  if cmp -s <(rows "$other" schema_version) <(rows "test/upgrade/$version/dump.sql" schema_version) &&
+    ! cmp -s <(rows "$other" schema_functions) <(rows "test/upgrade/$version/dump.sql" schema_functions); then
+    echo "freeze.sh: $other has the same migrations and other functions: add a migration, which may be empty, so that an older" \
+      "program refuses this database" >&2
+    exit 1
+  fi
+done
 echo "frozen: $manifest and test/upgrade/$version/dump.sql" >&2
