@@ -328,6 +328,8 @@ static void looked(struct store_req *req)
 {
     struct op *op = op_of(req);
     const struct store_poll_requests *r = &op->u.poll_requests;
+    if (!req->err.code)
+        tally_ended(op->account, r->ended, r->ended_count);
     if (op_current(op) && req->err.code) {
         query_failed(op, "requests", POLL_EV_REQUESTS_FAILED);
     } else if (op_current(op)) {

@@ -260,3 +260,13 @@ void tally_ends(const struct op *op)
             drop(a, row);
     }
 }
+
+void tally_ended(struct account *a, const struct store_ended *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct tx_end end = {.id = rows[i].id, .outcome = rows[i].outcome};
+        snprintf(end.error, sizeof(end.error), "%s", rows[i].error);
+        count_outcome(&a->counts, end.outcome);
+        log_end(a, &end, false, rows[i].trace);
+    }
+}

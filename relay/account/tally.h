@@ -11,6 +11,7 @@
 struct account;
 struct op;
 struct service;
+struct store_ended;
 
 /* Pending transactions of which this relay becomes the leader. */
 void tally_loaded(struct account *a, const struct tx_pending *rows, size_t count);
@@ -19,6 +20,8 @@ void tally_submit(struct account *a, uint64_t nonce,
                   const uint8_t hash[32]); /* these bytes go to a node now */
 void tally_states(struct account *a, const struct tx_report *rows, size_t count);
 void tally_ends(const struct op *op); /* these ends are committed */
+/* These have ended without a nonce, by the database. */
+void tally_ended(struct account *a, const struct store_ended *rows, size_t count);
 void tally_forget(struct account *a); /* not the leader any more; the counters stay */
 void tally_done(struct service *s);   /* after all accounts */
 

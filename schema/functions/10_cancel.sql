@@ -15,7 +15,8 @@ $$;
 
 -- Ends transactions that have no nonce, in whichever of the two outboxes they wait. p_account NULL:
 -- of any account, for an application, which waits for rows that another one holds; a leader passes them
--- over. Readers are notified as of any other end, without a nonce. Returns how many of the ids it
+-- over. Readers are notified as of any other end, without a nonce. The leader reads from cancellations
+-- (nobody asked for these) what it did not end itself (leader_poll_requests). Returns how many of the ids it
 -- ended.
 CREATE OR REPLACE FUNCTION txrelay.outbox_end(p_account int, p_ids bigint[], p_outcomes txrelay.tx_outcome[], p_errors text[],
     p_epoch bigint) RETURNS bigint
@@ -46,6 +47,9 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET
         SELECT g.id, g.account, g.outcome, g.error, g.attempts, p_epoch, g.key, g.creator, g.role, g.options, g.call,
             g.traceparent, g.created_at, (SELECT steady_clock())
         FROM gone g RETURNING 1
+    ), noted AS (
+        INSERT INTO cancellations (id, account, asked_by) SELECT g.id, g.account, '' FROM gone g WHERE p_account IS NULL
+            ON CONFLICT (id) DO UPDATE SET asked_by = ''
     ), told AS (
         SELECT CASE WHEN (SELECT queue_has_room()) THEN pg_notify('pending_tx_removed', concat('{"account_id":"0x',
             (SELECT encode(a.account_id, 'hex') FROM accounts a WHERE a.account = g.account),

@@ -35,7 +35,9 @@ $$;
 --   bytes is included,
 -- - one row, with outcome NULL, for each that must pay a higher tip, with the least tip of its next
 --   attempt,
--- - at least one row (nonce NULL if there is nothing to do).
+-- - one row, with nonce NULL, for each transaction that has ended without a nonce: those that this call ended,
+--   and those that ended since the last one and that no leader ended, 10,000 of them at most,
+-- - at least one row (nonce and id NULL if there is nothing to do).
 -- Every row carries: whether a row that waited for its time may be admitted now (has_rows), the ms
 -- until the next deadline or not_before (next_ms, NULL: none), the account's facts, and their
 -- fingerprint.
@@ -43,13 +45,14 @@ CREATE OR REPLACE FUNCTION txrelay.leader_poll_requests(p_account int, p_epoch b
 RETURNS TABLE (nonce bigint, id bigint, outcome text, error text, tip numeric, has_rows boolean, next_ms bigint, fingerprint bigint,
     paused boolean, suspension text, reborn boolean, transaction_version bigint, tip_start numeric, tip_step numeric,
     tip_cap numeric, tip_step_percent int, tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean,
-    low_balance numeric, retry_refusals text)
+    low_balance numeric, retry_refusals text, traceparent text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     a accounts := fence(p_account, p_epoch, 'read');
     v_now timestamptz := clock_timestamp();
     v_ids bigint[];
+    v_ended bigint[];
     v_outcomes tx_outcome[];
     v_errors text[];
     v_cap numeric := (a.policy ->> 'tip_cap')::numeric;
@@ -62,7 +65,7 @@ BEGIN
     SELECT x.asked, x.has_rows, x.next INTO v_asked, v_has_rows, v_next FROM request_times(p_account, v_now) x;
     IF NOT v_asked AND (v_next > v_now) IS NOT FALSE THEN -- nearly always
         RETURN QUERY SELECT NULL::bigint, NULL::bigint, NULL, NULL, NULL::numeric, v_has_rows AND NOT a.paused,
-            left_ms(v_next), account_fingerprint(a), f.* FROM account_facts(a) f;
+            left_ms(v_next), account_fingerprint(a), f.*, NULL::text FROM account_facts(a) f;
         RETURN;
     END IF;
     SELECT array_agg(e.id ORDER BY e.id), array_agg(e.outcome ORDER BY e.id), array_agg(e.error ORDER BY e.id)
@@ -83,8 +86,9 @@ BEGIN
         PERFORM wait_briefly();
         PERFORM outbox_end(p_account, v_ids, v_outcomes, v_errors, p_epoch);
     END IF;
-    v_ids := ARRAY(SELECT c.id FROM cancellations c WHERE c.account = p_account AND (pending_of(c.id)).id IS NULL
-        AND (SELECT x.id FROM outbox x WHERE x.id = c.id LIMIT 1) IS NULL);
+    v_ended := v_ids || ARRAY(SELECT c.id FROM cancellations c WHERE c.account = p_account AND c.asked_by = '' LIMIT 10000);
+    v_ids := ARRAY(SELECT c.id FROM cancellations c WHERE c.account = p_account AND (c.asked_by <> '' OR c.id = ANY (v_ended))
+        AND (pending_of(c.id)).id IS NULL AND (SELECT x.id FROM outbox x WHERE x.id = c.id LIMIT 1) IS NULL);
     IF cardinality(v_ids) > 0 THEN
         PERFORM fence(p_account, p_epoch, 'update');
         DELETE FROM cancellations c WHERE c.id = ANY (v_ids);
@@ -112,22 +116,27 @@ BEGIN
         v_next := v_now + interval '1 s';
     END IF;
     RETURN QUERY
-    SELECT s.nonce, s.id, s.outcome, s.error, s.tip, v_has_rows AND NOT a.paused, left_ms(v_next), account_fingerprint(a), f.*
+    SELECT s.nonce, s.id, s.outcome, s.error, s.tip, v_has_rows AND NOT a.paused, left_ms(v_next), account_fingerprint(a), f.*,
+        s.traceparent
     FROM account_facts(a) f LEFT JOIN (
-        SELECT p.nonce, p.id, 'cancelled' AS outcome, 'cancelled by ' || c.asked_by AS error, NULL::numeric AS tip
+        SELECT p.nonce, p.id, 'cancelled' AS outcome, 'cancelled by ' || c.asked_by AS error, NULL::numeric AS tip, NULL AS traceparent
         FROM cancellations c CROSS JOIN LATERAL pending_of(c.id) p WHERE c.account = p_account AND p.id IS NOT NULL
         UNION ALL
-        SELECT p.nonce, p.id, 'expired', format('the deadline %s passed before it was included', p.deadline), NULL
+        SELECT p.nonce, p.id, 'expired', format('the deadline %s passed before it was included', p.deadline), NULL, NULL
         FROM (SELECT x.* FROM pending_transactions x WHERE x.account = p_account AND x.deadline <= v_now
               ORDER BY x.account, x.deadline OFFSET 0) p
         WHERE p.id IS NOT NULL AND (SELECT c.id FROM cancellations c WHERE c.id = p.id LIMIT 1) IS NULL
         UNION ALL
-        SELECT p.nonce, p.id, NULL, NULL, p.least
+        SELECT p.nonce, p.id, NULL, NULL, p.least, NULL
         FROM bumps b CROSS JOIN LATERAL (SELECT p.nonce, p.id, least(b.tip, p.max_tip, v_cap) AS least,
             (SELECT t.tip FROM attempts t WHERE t.account = p.account AND t.nonce = p.nonce AND t.number = p.attempt) AS tip
             FROM pending_of(b.id) p OFFSET 0) p
-        WHERE b.account = p_account AND p.tip < p.least) s ON true
-    ORDER BY s.nonce, s.outcome;
+        WHERE b.account = p_account AND p.tip < p.least
+        UNION ALL
+        SELECT NULL, e.id, f.outcome::text, f.error, NULL, f.traceparent
+        FROM unnest(v_ended) e (id) CROSS JOIN LATERAL (SELECT x.outcome, x.error, x.traceparent FROM finished_transactions x
+            WHERE x.id = e.id ORDER BY x.id LIMIT 1) f) s ON true
+    ORDER BY s.nonce, s.outcome, s.id;
 END
 $$;
 

@@ -231,6 +231,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 DECLARE
     a accounts := fence(p_account, p_epoch, 'account');
     v_last bigint := last_pending(p_account);
+    v_former bigint[]; -- presigned ones, of the former life
 BEGIN
     IF a.reconcile_from IS NOT NULL THEN
         PERFORM not_reconciled('leader_nonce', a);
@@ -245,12 +246,14 @@ BEGIN
         PERFORM order_error(format('leader_nonce: no operator has ordered a new life of account %s', a.alias),
             'leader_pause with reaped; account_resume is the order.');
     ELSIF p_reborn THEN
-        PERFORM must_be_free('leader_nonce', ARRAY(SELECT o.id FROM outbox_presigned o WHERE o.account = p_account));
+        v_former := ARRAY(SELECT o.id FROM outbox_presigned o WHERE o.account = p_account ORDER BY o.id);
+        PERFORM must_be_free('leader_nonce', v_former);
         UPDATE accounts t SET next_nonce = p_next, used_nonce = NULL, used_block = NULL, reborn = false,
             life_since = steady_clock() WHERE t.account = p_account;
-        PERFORM outbox_end(p_account, s.ids, array_fill('failed'::tx_outcome, ARRAY[cardinality(s.ids)]),
-            array_fill('the account was reaped or rewound: it may be of the former life'::text, ARRAY[cardinality(s.ids)]), p_epoch)
-            FROM (SELECT array_agg(o.id ORDER BY o.id) AS ids FROM outbox_presigned o WHERE o.account = p_account) s WHERE s.ids IS NOT NULL;
+        PERFORM outbox_end(p_account, v_former, array_fill('failed'::tx_outcome, ARRAY[cardinality(v_former)]),
+            array_fill('the account was reaped or rewound: it may be of the former life'::text, ARRAY[cardinality(v_former)]), p_epoch);
+        INSERT INTO cancellations (id, account, asked_by) SELECT x.id, p_account, '' FROM unnest(v_former) x (id)
+            ON CONFLICT (id) DO UPDATE SET asked_by = '';
         RETURN;
     ELSIF p_next < a.next_nonce AND p_lower IS NOT TRUE THEN
         PERFORM order_error(format('leader_nonce: next nonce %s for account %s is lower than %s', p_next, a.alias,

@@ -314,6 +314,9 @@ int mem__key_use(struct mem_session *s, const struct mem_account *a, const char 
 void mem__keys_settle(struct mem_session *s, bool committed);
 void mem__sha(struct store_bytes b, uint8_t out[MEM_SHA_LEN]);
 bool mem__cancelled(const struct mem_account *a, int64_t id);
+/* mem__outbox_end, of which the leader reads at its next poll for requests. */
+void mem__end_told(struct mem_db *db, struct mem_account *a, struct mem_row *row,
+                   enum mem_outcome outcome, const char *error, int64_t epoch);
 
 #define X(name, type) void mem__##name(struct mem_session *s, struct type *r);
 STORE_REQUESTS(X)

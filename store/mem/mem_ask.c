@@ -34,6 +34,21 @@ static void ask_cancel(struct mem_account *a, int64_t id)
                  ((struct mem_cancellation){.id = id}));
 }
 
+void mem__end_told(struct mem_db *db, struct mem_account *a, struct mem_row *row,
+                   enum mem_outcome outcome, const char *error, int64_t epoch)
+{
+    int64_t id = row->id;
+    ask_cancel(a, id);
+    for (size_t i = 0; i < a->cancellation_count; i++)
+        if (a->cancellations[i].id == id)
+            a->cancellations[i] = (struct mem_cancellation){.id = id,
+                                                            .ended = true,
+                                                            .outcome = outcome,
+                                                            .error = error,
+                                                            .trace = mem__share(row->trace)};
+    mem__outbox_end(db, a, row, outcome, error, epoch);
+}
+
 /* cancel_waits. */
 static bool lost_may_have_sent(const struct mem_session *s, const struct mem_account *a)
 {
@@ -60,7 +75,7 @@ void mem__cancel(struct mem_session *s, struct store_ask *r)
         return;
     }
     if (row->table != MEM_PENDING) {
-        mem__outbox_end(s->db, a, row, MEM_CANCELLED, "cancelled on request", -1);
+        mem__end_told(s->db, a, row, MEM_CANCELLED, "cancelled on request", -1);
         r->answer = "cancelled";
         return;
     }

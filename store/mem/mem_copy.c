@@ -46,6 +46,8 @@ static void copy_asks(struct mem_account *a, const struct mem_account *from)
     if (from->cancellation_count)
         memcpy(a->cancellations, from->cancellations,
                from->cancellation_count * sizeof(*a->cancellations));
+    for (size_t i = 0; i < a->cancellation_count; i++)
+        mem__share(a->cancellations[i].trace);
     if (from->bump_count)
         memcpy(a->bumps, from->bumps, from->bump_count * sizeof(*a->bumps));
 }

@@ -48,6 +48,8 @@ static void account_free(struct mem_account *a)
         mem__nonce_free(a->nonces[i]);
     free(a->pending);
     free(a->nonces);
+    for (size_t i = 0; i < a->cancellation_count; i++)
+        mem__drop(a->cancellations[i].trace);
     free(a->cancellations);
     free(a->bumps);
     free(a);

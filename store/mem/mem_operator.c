@@ -185,9 +185,9 @@ static void begin_life(struct mem_session *s, struct mem_account *a)
     a->reborn = false;
     a->life_since_us = mem__stamp(s->db);
     for (struct list *p = list_first(&a->signed_rows); p; p = list_first(&a->signed_rows))
-        mem__outbox_end(s->db, a, CONTAINER_OF(p, struct mem_row, node), MEM_FAILED,
-                        "the account was reaped or rewound: it may be of the former life",
-                        a->lead.epoch);
+        mem__end_told(s->db, a, CONTAINER_OF(p, struct mem_row, node), MEM_FAILED,
+                      "the account was reaped or rewound: it may be of the former life",
+                      a->lead.epoch);
 }
 
 void mem__nonce(struct mem_session *s, struct store_nonce *r)

@@ -75,7 +75,7 @@ static bool end_queued(struct mem_db *db, struct mem_account *a, int64_t now)
         if (row->held)
             continue;
         if (mem__cancelled(a, row->id)) {
-            mem__outbox_end(db, a, row, MEM_CANCELLED, "cancelled on request", a->lead.epoch);
+            mem__end_told(db, a, row, MEM_CANCELLED, "cancelled on request", a->lead.epoch);
             cancelled++;
         } else if (row->deadline_us && row->deadline_us <= now)
             MEM_PUSH(late, count, cap, row);
@@ -83,8 +83,8 @@ static bool end_queued(struct mem_db *db, struct mem_account *a, int64_t now)
     if (count)
         qsort(late, count, sizeof(struct mem_row *), by_deadline);
     for (size_t i = 0; i < count && i < EXPIRED_MOST; i++)
-        mem__outbox_end(db, a, late[i], MEM_EXPIRED, "the deadline passed before it was sent",
-                        a->lead.epoch);
+        mem__end_told(db, a, late[i], MEM_EXPIRED, "the deadline passed before it was sent",
+                      a->lead.epoch);
     free(late);
     return cancelled + (count < EXPIRED_MOST ? count : EXPIRED_MOST) >= EXPIRED_MOST;
 }
@@ -107,6 +107,8 @@ static void drop_cancellations(const struct mem_db *db, struct mem_account *a)
         const struct mem_row *row = row_of(db, a->cancellations[i].id);
         if (is_pending(row) || (row && row->table == MEM_OUTBOX))
             a->cancellations[n++] = a->cancellations[i];
+        else
+            mem__drop(a->cancellations[i].trace);
     }
     a->cancellation_count = n;
 }
@@ -134,6 +136,33 @@ static void drop_bumps(const struct mem_db *db, struct mem_account *a)
             a->bumps[n++] = *b;
     }
     a->bump_count = n;
+}
+
+/* ---- what has ended ---- */
+
+static int by_id(const void *x, const void *y)
+{
+    const struct store_ended *a = x, *b = y;
+    int order = strcmp(a->outcome, b->outcome);
+    return order ? order : (a->id > b->id) - (a->id < b->id);
+}
+
+static void collect_ended(const struct mem_account *a, struct mem_answer *answer,
+                          struct store_poll_requests *r)
+{
+    struct store_ended *out = mem__put(answer, NULL, a->cancellation_count * sizeof(*out));
+    for (size_t i = 0; i < a->cancellation_count; i++) {
+        const struct mem_cancellation *c = &a->cancellations[i];
+        if (!c->ended)
+            continue;
+        const char *trace = mem__put_text(answer, c->trace);
+        out[r->ended_count++] = (struct store_ended){.id = c->id,
+                                                     .outcome = mem_outcome_name(c->outcome),
+                                                     .error = c->error,
+                                                     .trace = trace ? trace : ""};
+    }
+    r->ended = out;
+    qsort(out, r->ended_count, sizeof(*out), by_id);
 }
 
 /* ---- what is to be stopped or bumped ---- */
@@ -183,8 +212,9 @@ static void collect(const struct mem_db *db, const struct mem_account *a, int64_
 
 void mem__poll_requests(struct mem_session *s, struct store_poll_requests *r)
 {
-    r->count = 0;
+    r->count = r->ended_count = 0;
     r->stops = NULL;
+    r->ended = NULL;
     struct mem_account *a = mem__fence(s->db, r->account, r->epoch, &r->req.err);
     if (!a)
         return;
@@ -196,6 +226,7 @@ void mem__poll_requests(struct mem_session *s, struct store_poll_requests *r)
         bool more = a->reconcile_from >= 0;
         if (a->reconcile_from < 0 || PLANTED(WAIT_EXPIRED))
             more = end_queued(s->db, a, now);
+        collect_ended(a, answer, r);
         drop_cancellations(s->db, a);
         drop_bumps(s->db, a);
         t = times_of(a, now);

@@ -173,7 +173,8 @@ enum request_column {
     REQUEST_ID,
     REQUEST_OUTCOME,
     REQUEST_ERROR,
-    REQUEST_TIP
+    REQUEST_TIP,
+    REQUEST_TRACE
 };
 
 static void decode_requests(struct store_req *req, const struct conn_result *r)
@@ -181,8 +182,11 @@ static void decode_requests(struct store_req *req, const struct conn_result *r)
     struct store_poll_requests *polled = CONTAINER_OF(req, struct store_poll_requests, req);
     struct conn_result *rows = conn_result_take(r);
     size_t n = (size_t)conn_result_rows(rows);
-    struct tx_stop *out = store__arena(req, n * sizeof(*out), rows, store_pg__free_rows);
+    struct store_ended *ended;
+    struct tx_stop *out =
+        store__arena(req, n * (sizeof(*out) + sizeof(*ended)), rows, store_pg__free_rows);
     struct pg_row row = {.r = rows};
+    ended = (struct store_ended *)(out + n);
     if (!n) {
         store_pg__misfit(req, SQL_POLL_REQUESTS);
         return;
@@ -191,18 +195,29 @@ static void decode_requests(struct store_req *req, const struct conn_result *r)
     polled->next_ms = pg_get_int(&row, REQUEST_NEXT_MS, -1);
     polled->fingerprint = pg_get_int(&row, REQUEST_FINGERPRINT, -1);
     decode_facts(&row, &polled->facts);
-    if (n == 1 && pg_get_int(&row, REQUEST_NONCE, -1) < 0)
-        n = 0;
     for (size_t i = 0; i < n; i++) {
         row.row = (int)i;
-        out[i].nonce = (uint64_t)pg_get_int(&row, REQUEST_NONCE, -1);
-        out[i].id = pg_get_int(&row, REQUEST_ID, 0);
-        out[i].outcome = pg_get_text(&row, REQUEST_OUTCOME, NULL);
-        out[i].reason = pg_get_text(&row, REQUEST_ERROR, out[i].outcome ? "" : NULL);
-        out[i].tip = out[i].outcome ? 0 : pg_get_amount(&row, REQUEST_TIP, 0);
+        int64_t nonce = pg_get_int(&row, REQUEST_NONCE, -1), id = pg_get_int(&row, REQUEST_ID, 0);
+        const char *outcome = pg_get_text(&row, REQUEST_OUTCOME, NULL);
+        const char *error = pg_get_text(&row, REQUEST_ERROR, outcome ? "" : NULL);
+        if (nonce >= 0)
+            out[polled->count++] = (struct tx_stop){
+                .nonce = (uint64_t)nonce,
+                .id = id,
+                .outcome = outcome,
+                .reason = error,
+                .tip = outcome ? 0 : pg_get_amount(&row, REQUEST_TIP, 0),
+            };
+        else if (id && outcome)
+            ended[polled->ended_count++] = (struct store_ended){
+                .id = id,
+                .outcome = outcome,
+                .error = error,
+                .trace = pg_get_text(&row, REQUEST_TRACE, ""),
+            };
     }
     polled->stops = out;
-    polled->count = n;
+    polled->ended = ended;
     if (row.bad)
         store_pg__misfit(req, SQL_POLL_REQUESTS);
 }
@@ -212,8 +227,9 @@ void store_pg__poll_requests(struct store *base, struct store_poll_requests *r)
     struct store_pg *s = pg_of(base);
     struct pg_args a;
     store_pg__args(s, &a);
-    r->count = 0;
+    r->count = r->ended_count = 0;
     r->stops = NULL;
+    r->ended = NULL;
     pg_put_int4(&a, r->account);
     pg_put_int8(&a, r->epoch);
     store_pg__send(s, &s->work, SQL_POLL_REQUESTS, &a, &r->req, decode_requests);

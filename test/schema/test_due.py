@@ -204,5 +204,59 @@ class Due(Case):
         self.relay.commit()
 
 
+class Ended(Case):
+    """What ended without a nonce, and not by a leader's write, is in the next answer of leader_poll_requests, once."""
+    TRACE = f'00-{7:032x}-{7:016x}-01'
+
+    def ended(self, epoch):
+        return [(r['id'], r['outcome'], r['error'], r['traceparent']) for r in self.look(epoch) if r['id'] and r['nonce'] is None]
+
+    def test_by_an_application(self):
+        one, two = self.enqueue(2, traceparent=self.TRACE)  # while nobody leads
+        for tx in (one, two):
+            self.assertEqual(self.app.value('SELECT txrelay.cancel(%s)', tx), 'cancelled')
+        epoch = self.lead()
+        self.assertEqual(self.ended(epoch), [(tx, 'cancelled', 'cancelled by app', self.TRACE) for tx in (one, two)])
+        self.assertEqual(self.ended(epoch), [])
+        self.assertEqual(self.owner.value('SELECT count(*) FROM txrelay.cancellations'), 0)
+        self.assertEqual(self.app.value('SELECT txrelay.cancel(%s)', one), 'finished')
+        self.assertEqual(self.owner.value('SELECT count(*) FROM txrelay.cancellations'), 0)
+
+    def test_rolled_back_it_is_none(self):
+        tx, = self.enqueue()
+        epoch = self.lead()
+        self.app.begin()
+        self.app.value('SELECT txrelay.cancel(%s)', tx)
+        self.assertEqual(self.ended(epoch), [])
+        self.app.rollback()
+        self.assertEqual(self.ended(epoch), [])
+
+    def test_by_the_clock_and_what_came_back(self):
+        epoch, (back,) = self.pending(1)
+        self.app.value('SELECT txrelay.cancel(%s)', back)
+        self.requeue(self.relay, epoch, (0, 'usurped'))
+        late, = self.enqueue(traceparent=self.TRACE)
+        self.owner.rows("UPDATE txrelay.outbox SET deadline = clock_timestamp() - interval '1 s' WHERE id = %s", late)
+        (a, b) = self.ended(epoch)
+        self.assertEqual(a[:3], (back, 'cancelled', 'cancelled by app'))
+        self.assertEqual((b[0], b[1], b[3]), (late, 'expired', self.TRACE))
+        self.assertEqual(self.ended(epoch), [])
+
+    def test_what_a_leader_ended_is_left_out(self):
+        """It has written that line: a reject, also of what was to be cancelled."""
+        epoch = self.lead()
+        tx, = self.enqueue()
+        self.relay.value("SELECT txrelay.leader_reject(%s, %s, ARRAY[%s]::bigint[], ARRAY['failed'], ARRAY['x'])", self.alice, epoch, tx)
+        self.assertEqual(self.ended(epoch), [])
+
+    def test_many_come_in_parts(self):
+        ids = self.enqueue(10010)
+        self.app.rows('SELECT txrelay.cancel(u) FROM unnest(%s) u', ids)
+        epoch = self.lead()
+        found = [self.ended(epoch) for _ in range(3)]
+        self.assertEqual([len(f) for f in found], [10000, 10, 0])
+        self.assertEqual(sorted(r[0] for f in found for r in f), sorted(ids))
+
+
 if __name__ == '__main__':
     unittest.main()

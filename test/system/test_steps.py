@@ -54,6 +54,31 @@ class Steps(unittest.TestCase):
             (event, fields), = steps(relay, bad)
             self.assertEqual((event, fields['level'], fields['outcome']), ('transaction.ended', 'warn', 'failed'))
 
+    def test_an_end_in_the_outbox_by_the_database(self):
+        """Cancelled by an application while a relay leads and while none does, and expired: one line each, and counted."""
+        with World() as world:
+            cancel = lambda tx: self.assertEqual(world.pg.value('SELECT txrelay.cancel(%s)', (tx,)), 'cancelled')  # noqa: E731
+            put = lambda n, **k: world.pg.value(f"SELECT txrelay.enqueue('alice', %s, traceparent => %s {''.join(f', {a} => %s' for a in k)})",  # noqa: E731
+                                                (remark(f'ends {n}'), trace(n), *k.values()))
+            relay = world.relay('one')
+            world.wait_leader(relay)
+            cli('pause', 'alice', 'they wait', '--database', world.pg.dsn)
+            one, late, two = put(1), put(2, expires_in='1 second'), put(3)
+            cancel(one)
+            relay.wait_log(rf'event=transaction.ended account=alice id={one} ')
+            relay.wait_log(rf'event=transaction.ended account=alice id={late} ')
+            for tx, n, level, outcome in ((one, 1, 'info', 'cancelled'), (late, 2, 'warn', 'expired')):
+                (event, fields), = steps(relay, tx)
+                self.assertEqual((event, fields['level'], fields['outcome'], fields['nonce'], fields['hash'], fields['trace']),
+                                 ('transaction.ended', level, outcome, '-1', '""', trace(n)))
+                self.assertIn(world.pg.value('SELECT error FROM txrelay.finished_transactions WHERE id = %s', (tx,)), fields['text'])
+                self.assertRegex(relay.control({'cmd': 'metrics'})['text'], rf'txrelay_finished_total{{account="alice",outcome="{outcome}"}} 1\b')
+            relay.kill()
+            cancel(two)
+            second = world.relay('two')
+            second.wait_log(rf'level=info event=transaction.ended account=alice id={two} nonce=-1 .*outcome=cancelled .*trace={trace(3)}')
+            self.assertEqual((steps(relay, two), relay.unparsed() + second.unparsed()), ([], []))
+
     def test_a_trace_from_the_enqueue_to_the_end(self):
         """By SQL, by the command, and by a relay's control endpoint; told in each line, also by the next leader."""
         db = lambda world: ('--database', world.pg.dsn)  # noqa: E731

@@ -167,8 +167,13 @@ struct mem_finished {
     int64_t before;     /* private: serial of the one before it at this nonce; -1: none */
 };
 
+/* ended: nobody asks for it any more; the leader is told of its end. */
 struct mem_cancellation {
     int64_t id;
+    bool ended;
+    enum mem_outcome outcome;
+    const char *error; /* lives as long as the program */
+    const char *trace;
 };
 struct mem_bump {
     int64_t id;

@@ -60,7 +60,12 @@ void store_snapshot_start(struct store *s, struct store_snapshot *r, store_cb cb
 /* The request poll. It ends outbox rows past their deadline as expired. It returns the pending
  * transactions that are to be stopped (their deadline has passed, or an application cancelled
  * them), with the outcome to record if none of their bytes gets in, and those whose tip is to
- * rise. */
+ * rise. ended: those that have ended without a nonce since the last poll, by this poll or by an
+ * application, and not by a reject. */
+struct store_ended {
+    int64_t id;
+    const char *outcome, *error, *trace; /* error, trace: "" if there is none */
+};
 struct store_poll_requests {
     struct store_req req;
     int32_t account;
@@ -68,6 +73,8 @@ struct store_poll_requests {
     /* out */
     size_t count;
     const struct tx_stop *stops;
+    size_t ended_count;
+    const struct store_ended *ended;
     bool has_rows;       /* a row that had waited for its time may be admitted now */
     int64_t next_ms;     /* until the next deadline or not_before; -1: none */
     int64_t fingerprint; /* of the facts; it differs if they do; never -1 */

@@ -138,6 +138,11 @@ static void put_look(struct buf *b, const struct store_poll_requests *r)
         buf_printf(b, " [%lld id=%lld %s %s tip=%s]", (long long)x->nonce, (long long)x->id,
                    x->outcome ? x->outcome : "bump", kind_of(x->reason), u128_text(x->tip, tip));
     }
+    for (size_t i = 0; i < r->ended_count; i++) {
+        const struct store_ended *x = &r->ended[i];
+        buf_printf(b, " [ended id=%lld %s %s trace=%s]", (long long)x->id, x->outcome,
+                   kind_of(x->error), x->trace);
+    }
 }
 
 static void put_due(struct buf *b, const struct store_due *r)
