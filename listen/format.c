@@ -89,6 +89,7 @@ void listen_format_json(const struct listen_event *ev, struct buf *out)
         buf_printf(out, ",\"block_number\":%lld", (long long)ev->block_number);
     member_text(out, "error", ev->error);
     member_text(out, "creator_id", ev->creator);
+    member_text(out, "traceparent", ev->trace);
     member_time(out, "updated_at", ev->updated_at_us);
     member_time(out, "position", ev->position_us);
     buf_printf(out, ",\"from_scan\":%s}", ev->from_scan ? "true" : "false");
@@ -130,6 +131,7 @@ void listen_format_human(const struct listen_event *ev, struct buf *out)
     if (ev->block_number >= 0)
         buf_printf(out, " height=%lld", (long long)ev->block_number);
     put_word(out, " creator=", ev->creator);
+    put_word(out, " trace=", ev->trace);
     if (ev->error && ev->error[0]) {
         buf_puts(out, " error=\"");
         buf_put_plain(out, ev->error, strlen(ev->error));

@@ -15,7 +15,7 @@
 extern const struct embedded_file listen_sql_files[];
 extern const size_t listen_sql_count;
 
-enum { ROW_COLUMNS = 11, NUMBER_LEN = 24 };
+enum { ROW_COLUMNS = 12, NUMBER_LEN = 24 };
 
 /* Usage of the server's notification queue: at the first a warning; at the second nothing is
  * notified (queue_measure in schema/functions), so the table has to be read. */
@@ -135,7 +135,8 @@ static bool decode(const struct conn_result *r, int row, struct listen_event *ev
                                 .state = text_at(r, row, 4),
                                 .outcome = text_at(r, row, 7),
                                 .error = text_at(r, row, 8),
-                                .creator = text_at(r, row, 9)};
+                                .creator = text_at(r, row, 9),
+                                .trace = text_at(r, row, 11)};
     bool fits = number_at(r, row, 0, 0, &account) && number_at(r, row, 1, -1, &ev->nonce) &&
                 number_at(r, row, 2, 0, &ev->id) && hash_at(r, row, 3, ev->hash, &ev->has_hash) &&
                 hash_at(r, row, 5, ev->block_hash, &ev->has_block) &&

@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "base/tx.h"
 #include "time_text.h"
 
-enum { WORD_MAX = 23 }; /* state, outcome */
+enum { WORD_MAX = 23 /* state, outcome */, TRACE_MAX = TX_TRACE_SIZE - 1 };
 
 static json_t *load(const char *text, size_t len)
 {
@@ -99,7 +100,8 @@ static bool row_of(const json_t *root, enum listen_kind kind, struct listen_even
                                 .state = "",
                                 .outcome = "",
                                 .error = "",
-                                .creator = ""};
+                                .creator = "",
+                                .trace = ""};
     return account_of(root, ev) && number(root, "nonce", !removed, 0, INT64_MAX, &ev->nonce) &&
            number(root, "id", false, 1, INT64_MAX, &ev->id) &&
            hash_of(root, "hash", !removed, ev->hash, &ev->has_hash) &&
@@ -107,6 +109,7 @@ static bool row_of(const json_t *root, enum listen_kind kind, struct listen_even
            text_of(root, "state", !removed, WORD_MAX, &ev->state) && word_fits(ev->state) &&
            text_of(root, "outcome", false, WORD_MAX, &ev->outcome) && word_fits(ev->outcome) &&
            text_of(root, "creator_id", false, LISTEN_PAYLOAD_MAX, &ev->creator) &&
+           text_of(root, "traceparent", false, TRACE_MAX, &ev->trace) &&
            text_of(root, "updated_at", !removed, 40, &updated) &&
            (!updated || listen__time_parse(updated, &ev->updated_at_us)) &&
            (ev->nonce >= 0 || ev->id);

@@ -73,8 +73,10 @@ bool listen__time_parse(const char *text, int64_t *ret_us)
 bool listen_since_parse(const char *text, int64_t *ret_us)
 {
     char *end;
-    if (listen__time_parse(text, ret_us))
+    if (listen__time_parse(text, ret_us)) {
+        *ret_us += *ret_us == 0; /* the beginning of 1970: 0 would mean from now on */
         return *ret_us > 0;
+    }
     double seconds = strtod(text, &end);
     if (!*text || *end || !isfinite(seconds) || seconds <= 0 || seconds > 253402300799.0)
         return false;

@@ -57,6 +57,7 @@ static void on_event(void *arg, const struct listen_event *ev)
         .creator = ev->creator,
         .updated_at = ev->updated_at_us,
         .code = "",
+        .traceparent = ev->trace,
     };
     s->callback(s->arg, &event);
 }
@@ -77,6 +78,7 @@ static void on_state(void *arg, bool live, uint64_t since_ms, const struct err *
         .age_ms = live ? 0 : loop_now_ms(s->owner->loop) - since_ms,
         .code = live ? "" : err_name(err->code),
         .permanent = !live && err_class(err->code) == ERR_CLASS_PERMANENT,
+        .traceparent = "",
     };
     s->callback(s->arg, &event);
 }
@@ -96,6 +98,7 @@ static void on_gap(void *arg, int64_t from_us, int64_t to_us)
         .creator = "",
         .updated_at = to_us,
         .code = "",
+        .traceparent = "",
     };
     s->callback(s->arg, &event);
 }

@@ -40,13 +40,14 @@ static bool wanted(const struct cursor *c, const struct listen_event *row)
 /* ---- pending rows ---- */
 
 /* The transaction appears at another nonce: its removal from the old one is delivered first. */
-static void leave_old_place(struct cursor *c, int64_t id, bool from_scan)
+static void leave_old_place(struct cursor *c, const struct listen_event *row, bool from_scan)
 {
-    struct known *k = cursor__with_id(c, id);
-    struct lookup *l = id ? cursor__lookup_of(c, 0, 0, id) : NULL;
+    struct known *k = cursor__with_id(c, row->id);
+    struct lookup *l = row->id ? cursor__lookup_of(c, 0, 0, row->id) : NULL;
     if (k) {
         struct listen_event ev = cursor__event_of(k, LISTEN_REMOVED);
         ev.state = ""; /* the row is freed; the reader has its state */
+        ev.trace = row->trace;
         tell(c, LISTEN_REMOVED, &ev, from_scan);
         cursor__forget(c, k);
     }
@@ -89,7 +90,7 @@ static void see_pending(struct cursor *c, const struct listen_event *row, bool f
     }
     if (k)
         cursor__ask(c, k, NULL); /* another transaction uses the nonce now */
-    leave_old_place(c, row->id, from_scan);
+    leave_old_place(c, row, from_scan);
     cursor__learn(c, row, from_scan);
     tell(c, LISTEN_NEW, row, from_scan);
 }
@@ -127,6 +128,7 @@ static void see_removed(struct cursor *c, const struct listen_event *row)
         return; /* never delivered at this nonce, or delivered as removed */
     struct listen_event ev = cursor__event_of(k, LISTEN_REMOVED);
     ev.state = "";
+    ev.trace = row->trace;
     cursor__remember(c, &ev, true);
     tell(c, LISTEN_REMOVED, &ev, false);
     cursor__forget(c, k);

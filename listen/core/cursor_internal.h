@@ -6,6 +6,7 @@
 
 #include "base/list.h"
 #include "base/plant.h"
+#include "base/tx.h"
 #include "listen/core/cursor.h"
 
 enum { STATE_LEN = 24 };
@@ -28,6 +29,7 @@ struct known {
     bool has_block;
     uint8_t hash[32], block_hash[32];
     char state[STATE_LEN];
+    char trace[TX_TRACE_SIZE];
 };
 
 /* A look-up of an ended row. `told` false: the row was never delivered. */

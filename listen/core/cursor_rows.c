@@ -41,6 +41,7 @@ static void fill(struct known *k, const struct listen_event *row)
     if (row->has_block)
         memcpy(k->block_hash, row->block_hash, sizeof(k->block_hash));
     snprintf(k->state, sizeof(k->state), "%s", row->state ? row->state : "");
+    snprintf(k->trace, sizeof(k->trace), "%s", row->trace ? row->trace : "");
 }
 
 struct known *cursor__learn(struct cursor *c, const struct listen_event *row, bool confirmed)
@@ -109,6 +110,7 @@ struct listen_event cursor__event_of(const struct known *k, enum listen_kind kin
         .outcome = "",
         .error = "",
         .creator = "",
+        .trace = k->trace,
     };
     memcpy(ev.hash, k->hash, sizeof(ev.hash));
     memcpy(ev.block_hash, k->block_hash, sizeof(ev.block_hash));
@@ -158,6 +160,7 @@ void cursor__ask(struct cursor *c, struct known *k, const struct listen_event *r
         memcpy(l->row.hash, k->hash, sizeof(k->hash));
         memcpy(l->row.block_hash, k->block_hash, sizeof(k->block_hash));
         memcpy(l->row.state, k->state, sizeof(k->state));
+        memcpy(l->row.trace, k->trace, sizeof(k->trace));
         free(k);
     }
     if (!row || !row->outcome || !row->outcome[0])

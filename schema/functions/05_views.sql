@@ -205,13 +205,13 @@ CREATE OR REPLACE VIEW txrelay.follow_accounts AS
     SELECT a.account, a.alias, a.account_id, a.address FROM txrelay.accounts a;
 
 CREATE OR REPLACE VIEW txrelay.follow_pending AS
-    SELECT p.account, p.nonce, p.id, p.hash, p.state, p.block_hash, p.block_number, p.error, p.creator, p.updated_at
+    SELECT p.account, p.nonce, p.id, p.hash, p.state, p.block_hash, p.block_number, p.error, p.creator, p.updated_at, p.traceparent
     FROM txrelay.pending_transactions p;
 
 -- A nonce that was used while its transaction went back to the outbox is not an end.
 CREATE OR REPLACE VIEW txrelay.follow_finished AS
     SELECT f.account, f.nonce, f.id, f.hash, f.state, f.block_hash, f.block_number, f.outcome, f.error, f.creator,
-           f.finished_at
+           f.finished_at, f.traceparent
     FROM txrelay.finished_transactions f WHERE f.requeued IS NULL;
 
 -- The sessions whose notifications readers believe: those of relays. Any session may NOTIFY, and the

@@ -53,7 +53,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET
     ), told AS (
         SELECT CASE WHEN (SELECT queue_has_room()) THEN pg_notify('pending_tx_removed', concat('{"account_id":"0x',
             (SELECT encode(a.account_id, 'hex') FROM accounts a WHERE a.account = g.account),
-            '","nonce":null,"id":', g.id, ',"outcome":"', g.outcome, '"', ',"traceparent":"' || g.traceparent || '"', '}')) END
+            '","nonce":null,"id":', g.id, ',"outcome":"', g.outcome, '"', ',"traceparent":"' || g.traceparent || '"', '}')) END,
+            CASE WHEN (SELECT queue_has_room()) THEN pg_notify('tx_ended_' || g.id, g.outcome::text) END
         FROM gone g
     )
     SELECT count(*) FROM told

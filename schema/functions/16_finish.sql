@@ -154,7 +154,8 @@ BEGIN
                     g.id, g.block, g.traceparent))::text END,
             CASE WHEN v_tell THEN pg_notify('pending_tx_removed', removal_text(g.account_id, g.nonce, g.id, g.outcome,
                 g.traceparent))::text
-                END
+                END,
+            CASE WHEN v_tell AND g.id IS NOT NULL THEN pg_notify('tx_ended_' || g.id, g.outcome::text)::text END
         FROM gone g
     )
     SELECT array_agg(t.nonce ORDER BY t.nonce) INTO v_ended FROM told t;

@@ -23,6 +23,7 @@ static struct mem_follow_row pending_row(const struct mem_row *row)
                                    .state = mem_state_name(row->state),
                                    .error = row->error,
                                    .creator = row->creator,
+                                   .trace = row->trace,
                                    .at_us = row->updated_us};
 }
 

@@ -77,6 +77,25 @@ class Notify(Case):
             ('pending_tx_removed', {'account_id': self.hex_id, 'nonce': None, 'id': other, 'outcome': 'failed'}),
             ('pending_tx_removed', {'account_id': self.hex_id, 'nonce': 0, 'id': tx})])
 
+    def test_an_end_wakes_who_waits_for_it_alone(self):
+        epoch, ids = self.pending(3)
+        ids += self.enqueue(3)
+        ears = {tx: self.listen(f'tx_ended_{tx}') for tx in ids}
+        nobody = self.listen('tx_ended_1')
+        self.state(self.relay, epoch, (0, h32(0), 'in_block', BLOCK))
+        self.requeue(self.relay, epoch, (1, 'usurped', 'x'))
+        self.fill(self.relay, epoch, [2], 'expired')
+        self.assertEqual([self.heard(ear) for ear in ears.values()], [[]] * 2 + [[(f'tx_ended_{ids[2]}', 'expired')]] + [[]] * 3)
+        self.finish(self.relay, epoch, (0, h32(0), BLOCK, 'ok'))
+        self.relay.rows("SELECT txrelay.leader_reject(%s, %s, ARRAY[%s]::bigint[], '{failed}', '{x}')", self.alice, epoch, ids[3])
+        self.app.value('SELECT txrelay.cancel(%s)', ids[4])
+        self.owner.rows("UPDATE txrelay.outbox SET deadline = clock_timestamp() - interval '1 s' WHERE id = %s", ids[5])
+        self.look(epoch)
+        outcomes = {ids[0]: 'ok', ids[3]: 'failed', ids[4]: 'cancelled', ids[5]: 'expired'}
+        for tx, ear in ears.items():
+            self.assertEqual(self.heard(ear), [(f'tx_ended_{tx}', outcomes[tx])] if tx in outcomes else [], tx)
+        self.assertEqual(self.heard(nobody), [])
+
     def test_a_large_call_is_stored_and_told_like_any_other(self):
         """No payload contains the bytes of a call."""
         for size in (64 << 10, 1 << 20):

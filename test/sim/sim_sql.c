@@ -259,7 +259,7 @@ static void check_schema(struct world *w, struct session *s, struct query *q)
 
 /* ---- what a listener asks ---- */
 
-enum { ROW_COLUMNS = 11, ROWS_MOST = 64 };
+enum { ROW_COLUMNS = 12, ROWS_MOST = 64 };
 
 static void put_rows(struct query *q, const struct mem_follow_row *rows, size_t count)
 {
@@ -277,6 +277,7 @@ static void put_rows(struct query *q, const struct mem_follow_row *rows, size_t 
         put_text(r, x->error);
         put_text(r, x->creator);
         put_number(r, q, true, x->at_us);
+        put_text(r, x->trace);
         r->rows++;
     }
 }

@@ -1,4 +1,6 @@
 """The log tells each step of each transaction, at the level that log_transactions names."""
+import json
+import os
 import re
 import unittest
 
@@ -20,6 +22,12 @@ def steps(relay, tx):
         if m:
             found.append((m.group(1), dict(re.findall(r'(\w+)=("[^"]*"|\S+)', line))))
     return found
+
+
+def told(text, tx, member='event'):
+    """What each line of a reader about a transaction has for this member."""
+    lines = [json.loads(line) for line in text.split('\n')[:-1] if line.startswith('{')]
+    return [line.get(member) for line in lines if line.get('id') == tx]
 
 
 class Steps(unittest.TestCase):
@@ -85,6 +93,8 @@ class Steps(unittest.TestCase):
         with World('--block-ms', '0') as world:
             relay = world.relay('one', extra='log_transactions: info\n')
             world.wait_leader(relay)
+            tail = proc.Process([proc.TXRELAY, 'tail', '--json', *db(world)], os.path.join(world.dir, 'tail.log'))
+            proc.wait_for('the reader to be live', lambda: '"event":"live"' in tail.text(), 60)
             sql = world.pg.value("SELECT txrelay.enqueue('alice', %s, traceparent => %s)", (remark('by SQL'), trace(1)))
             command = int(cli('enqueue', 'alice', '0x' + remark('by command').hex(), '--traceparent', trace(2), *db(world)).stdout)
             control = relay.control({'cmd': 'send', 'account': 'alice', 'call': '0x' + remark('by JSON').hex(),
@@ -108,6 +118,17 @@ class Steps(unittest.TestCase):
                 self.assertIn(trace(n), cli('status', str(tx), *db(world)).stdout)
             (event, fields), = steps(relay, bad)
             self.assertEqual((event, fields['trace']), ('transaction.ended', trace(4)))
+            # As it was notified, and as the tables have it.
+            for n, tx in ((1, sql), (2, command), (3, control), (4, bad)):
+                proc.wait_for('the reader to show the end', lambda t=tx: told(tail.text(), t)[-1:] == ['finished'], 60)
+                self.assertEqual(set(told(tail.text(), tx, 'traceparent')), {trace(n)})
+            again = proc.Process([proc.TXRELAY, 'tail', '--json', '--since', '1970-01-01T00:00:00Z', *db(world)],
+                                 os.path.join(world.dir, 'again.log'))
+            proc.wait_for('the second reader to be live', lambda: '"event":"live"' in again.text(), 60)
+            for n, tx in ((1, sql), (4, bad)):
+                self.assertEqual(told(again.text(), tx, 'traceparent'), [trace(n)])
+            tail.stop()
+            again.stop()
             self.assertEqual(relay.unparsed() + second.unparsed(), [])
 
 

@@ -84,6 +84,9 @@ struct txrelay_event {
     const char *code; /* "DB_UNAVAILABLE", "DB_DENIED"...: for programs; `error` is for people */
     bool permanent;   /* it does not go away by itself: login, right, schema, pooler, or no such
                          account */
+
+    /* NEW, UPDATE, REMOVED, FINISHED: the W3C trace context that was given with the transaction */
+    const char *traceparent;
 };
 
 struct txrelay_options {

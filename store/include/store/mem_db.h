@@ -155,6 +155,7 @@ struct mem_follow_row {
     const uint8_t *hash, *block_hash;              /* NULL: none */
     int64_t block_number;                          /* -1: none */
     const char *state, *outcome, *error, *creator; /* NULL: none */
+    const char *trace; /* NULL: none; a finished row of this database keeps none */
     int64_t at_us;
 };
 int64_t mem_follow_position(const struct mem_db *db); /* microseconds since 1970 */

@@ -167,7 +167,7 @@ struct mem_finished {
     int64_t before;     /* private: serial of the one before it at this nonce; -1: none */
 };
 
-/* ended: nobody asks for it any more; the leader is told of its end. */
+/* ended: nobody asks for it any more; its end is in the leader's next poll. */
 struct mem_cancellation {
     int64_t id;
     bool ended;

@@ -11,6 +11,8 @@
 #include "store/migrate.h"
 #include "txrelay/listen.h"
 
+#define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
 static struct fx_pg pg;
 
 struct ear {
@@ -47,6 +49,7 @@ static void on_event(void *arg, const struct txrelay_event *ev)
     assert_string_equal(ev->account, "alice");
     assert_int_equal(ev->account_id_len, 32);
     assert_int_equal(ev->account_id[0], 0xa1);
+    assert_string_equal(ev->traceparent, ev->id % 2 ? "" : TRACE);
     snprintf(e->outcome, sizeof(e->outcome), "%s", ev->outcome);
     if (e->doubles)
         listen_on(e->other, e->t, (struct txrelay_options){0});
@@ -79,9 +82,12 @@ static void sql(const char *text)
     free(fx_pg_sql(&pg, text));
 }
 
+/* Every second one has a trace context. */
 static void enqueue(void)
 {
-    sql("SELECT txrelay.enqueue('alice', '\\x00')");
+    static int count;
+    sql(++count % 2 ? "SELECT txrelay.enqueue('alice', '\\x00')"
+                    : "SELECT txrelay.enqueue('alice', '\\x00', traceparent => '" TRACE "')");
 }
 
 static void cancel_all(void)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -15,12 +16,22 @@ struct rig {
     struct buf log;
 };
 
+/* Each event of a transaction has its trace, whatever it was made of; a filler has none. */
+static const char *trace_of(int64_t id)
+{
+    static char traces[200][8];
+    assert_in_range(id, 0, 199);
+    snprintf(traces[id], sizeof(traces[id]), id ? "t%lld" : "", (long long)id);
+    return traces[id];
+}
+
 static void put_effect(struct buf *b, const struct cursor_effect *fx)
 {
     if (b->len)
         buf_puts(b, " ");
     switch (fx->type) {
     case CURSOR_FX_EVENT:
+        assert_string_equal(fx->event.trace, trace_of(fx->event.id));
         buf_printf(b, "%s(%lld@%lld", listen_kind_name(fx->event.kind), (long long)fx->event.id,
                    (long long)fx->event.nonce);
         if (fx->event.kind == LISTEN_FINISHED)
@@ -79,6 +90,7 @@ static struct listen_event row(enum listen_kind kind, int64_t id, int64_t nonce,
 {
     struct listen_event ev = {.kind = kind,
                               .account = 1,
+                              .trace = trace_of(id),
                               .id = id,
                               .nonce = nonce,
                               .state = state,

@@ -124,8 +124,8 @@ static void answer(enum statement i)
                       {"1", "alice",
                        "a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1", "5x",
                        "1700000000000000", "0"}},
-        [PENDING] = {11, {NULL}},
-        [FINISHED] = {11, {NULL}},
+        [PENDING] = {12, {NULL}},
+        [FINISHED] = {12, {NULL}},
         [PROBE] = {2, {"5", "0.0"}},
     };
     struct conn_query *q = db->open[i];

@@ -13,9 +13,10 @@
 #include "base/rng.h"
 #include "listen/payload.h"
 
-#define ID32 "0x000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
-#define ID20 "0x000102030405060708090a0b0c0d0e0f10111213"
-#define HASH "0xffeeddccbbaa99887766554433221100ffeeddccbbaa99887766554433221100"
+#define ID32  "0x000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+#define ID20  "0x000102030405060708090a0b0c0d0e0f10111213"
+#define HASH  "0xffeeddccbbaa99887766554433221100ffeeddccbbaa99887766554433221100"
+#define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 #define ROW(more)                                                                                  \
     "{\"account_id\" : \"" ID32 "\", \"nonce\" : 5, \"hash\" : \"" HASH                            \
     "\", \"state\" : \"in_block\", "                                                               \
@@ -31,7 +32,9 @@ static void row_as_the_trigger_writes_it(void **state)
 {
     (void)state;
     struct listen_payload p;
-    assert_true(row(ROW(", \"block_hash\" : \"" HASH "\""), LISTEN_UPDATE, &p));
+    assert_true(row(ROW(", \"block_hash\" : \"" HASH "\", \"traceparent\" : \"" TRACE "\""),
+                    LISTEN_UPDATE, &p));
+    assert_string_equal(p.event.trace, TRACE);
     assert_int_equal(p.event.kind, LISTEN_UPDATE);
     assert_int_equal(p.event.id, 7);
     assert_int_equal(p.event.nonce, 5);
@@ -50,6 +53,7 @@ static void row_as_the_trigger_writes_it(void **state)
                     &p)); /* a newer schema may say more */
     assert_int_equal(p.event.account, 3);
     assert_false(p.event.has_block);
+    assert_string_equal(p.event.trace, "");
     listen_payload_done(&p);
 
     assert_true(row("{\"account_id\":\"" ID20 "\",\"nonce\":5,\"id\":null,\"outcome\":\"ok\"}",
@@ -152,6 +156,7 @@ static void lines(void **state)
                               .error = "Balances \"x\"\n\x1b[2J",
                               .creator = "\xc2\x9b"
                                          "app",
+                              .trace = TRACE,
                               .updated_at_us = 951782400000001,
                               .from_scan = true};
     listen_format_json(&ev, &b);
@@ -164,7 +169,7 @@ static void lines(void **state)
         "\"0x0000000000000000000000000000000000000000000000000000000000000000\",\"block_number\":"
         "99,"
         "\"error\":\"Balances \\\"x\\\"\\u000a\\u001b[2J\",\"creator_id\":\"\\u009b"
-        "app\","
+        "app\",\"traceparent\":\"" TRACE "\","
         "\"updated_at\":\"2000-02-29T00:00:00.000001Z\",\"from_scan\":true}");
     buf_clear(&b);
     listen_format_human(&ev, &b);
@@ -173,7 +178,7 @@ static void lines(void **state)
         "2000-02-29T00:00:00.000001Z alice id=7 nonce=5 finished finalized outcome=dispatch_error "
         "hash=0x0000000000000000000000000000000000000000000000000000000000000000 "
         "block=0x0000000000000000000000000000000000000000000000000000000000000000 height=99 "
-        "creator=?app error=\"Balances \"x\"??[2J\"");
+        "creator=?app trace=" TRACE " error=\"Balances \"x\"??[2J\"");
     ev.position_us = 1;
     buf_clear(&b);
     listen_format_json(&ev, &b);
@@ -226,18 +231,10 @@ static void positions_and_times_of_a_command_line(void **state)
                 {"2000-02-29T00:00:00Z", 951782400000000},
                 {"951782400", 951782400000000},
                 {"951782400.5", 951782400500000},
+                {"1970-01-01T00:00:00Z", 1},
                 {"1", 1000000}};
-    static const char *const bad[] = {"",
-                                      "0",
-                                      "-1",
-                                      "x",
-                                      "1x",
-                                      "nan",
-                                      "inf",
-                                      "1e99",
-                                      "1970-01-01T00:00:00Z",
-                                      "2000-02-29",
-                                      "2000-02-29T00:00:00"};
+    static const char *const bad[] = {"",    "0",   "-1",   "x",          "1x",
+                                      "nan", "inf", "1e99", "2000-02-29", "2000-02-29T00:00:00"};
     int64_t us = 0;
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         assert_true(listen_since_parse(good[i].text, &us));

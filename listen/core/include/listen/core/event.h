@@ -33,6 +33,7 @@ struct listen_event {
                           * unknown */
     const char *error;    /* finished, or from a scan */
     const char *creator;
+    const char *trace;     /* traceparent */
     int64_t updated_at_us; /* database clock, microseconds since 1970 */
     bool from_scan;
     /* for since_us: a reader that begins there misses nothing after this event */
