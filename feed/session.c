@@ -207,6 +207,14 @@ void feed_session_bad(struct feed_session *s, const char *why)
         refuse(s, FEED_END_INVALID_REQUEST, why);
 }
 
+void feed_session_cut(struct feed_session *s, const char *why)
+{
+    if (!s->ended)
+        log_warn("feed.cut",
+                 "feed=%s session=%" PRIu64 " peer=\"%s\" number=%" PRId64 " text=\"%s\"",
+                 s->feed ? s->feed->name : "", s->id, s->peer, s->number, why);
+}
+
 void feed_session_gone(struct feed_session *s)
 {
     struct feed_room *room = s->room;

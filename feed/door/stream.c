@@ -84,8 +84,8 @@ static void on_half(void *arg)
 static void on_end(void *arg, enum grpc_status status, const char *text)
 {
     struct feed_stream *s = arg;
-    (void)status;
-    (void)text;
+    if (status != GRPC_OK)
+        feed_session_cut(s->session, text);
     s->call = NULL;
     feed__stream_gone(s);
 }

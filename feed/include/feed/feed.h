@@ -61,6 +61,9 @@ void feed_session_trailer(struct feed_session *s, uint32_t count, const uint8_t 
 void feed_session_end_stream(struct feed_session *s, int code, int64_t earliest,
                              int64_t latest_acked);
 void feed_session_bad(struct feed_session *s, const char *why); /* it is not understood */
+/* The stream was cut without an end: the answers are not read, a request is too long, the
+ * connection is lost. For the log; feed_session_gone follows. */
+void feed_session_cut(struct feed_session *s, const char *why);
 /* The stream is closed: exactly once, and s is gone. */
 void feed_session_gone(struct feed_session *s);
 

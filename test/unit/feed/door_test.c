@@ -591,10 +591,29 @@ static void test_requests_that_are_wrong(void **state)
             fail_msg("%s", w->answer.detail);
     }
     assert_int_equal(w->room.bad, ARRAY_LEN(rows));
+    assert_int_equal(w->room.cut, 0); /* each had its end */
     bare_call(w, "/txrelay.feed.v1.Feed/Other");
     while (w->ends <= ARRAY_LEN(rows))
         loop_run(w->loop);
     assert_int_equal(w->status, GRPC_UNIMPLEMENTED);
+}
+
+/* A stream that ends without EndOfStream: the log has the reason. */
+static void test_b56_a_stream_that_is_cut_has_a_reason(void **state)
+{
+    struct world *w = *state;
+    uint8_t *much = xcalloc(1, FEED_WIRE_REQUEST_MAX + 1);
+    open_door(w, NULL);
+    bare_call(w, FEED_WIRE_PUBLISH);
+    grpc_call_send(w->call, much, FEED_WIRE_REQUEST_MAX + 1);
+    while (!w->ends)
+        loop_run(w->loop);
+    assert_int_equal(w->status, GRPC_RESOURCE_EXHAUSTED);
+    while (!w->room.gone)
+        loop_run(w->loop);
+    assert_int_equal(w->room.cut, 1);
+    assert_string_equal(w->room.why, "the message is too long");
+    free(much);
 }
 
 static const uint8_t zeros[64];
@@ -700,6 +719,7 @@ int main(void)
         T(test_strangers_stay_outside),
         T(test_what_other_machines_reach_needs_proof),
         T(test_requests_that_are_wrong),
+        T(test_b56_a_stream_that_is_cut_has_a_reason),
         T(test_a_held_stream_gives_nothing),
         T(test_a_publisher_that_vanishes_is_gone),
         T(test_a_drain_sends_publishers_elsewhere),

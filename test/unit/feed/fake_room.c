@@ -141,6 +141,12 @@ void feed_session_bad(struct feed_session *s, const char *why)
     end(s, FEED_END_INVALID_REQUEST, s->room->last, "", why);
 }
 
+void feed_session_cut(struct feed_session *s, const char *why)
+{
+    s->room->cut++;
+    snprintf(s->room->why, sizeof(s->room->why), "%s", why);
+}
+
 void feed_session_gone(struct feed_session *s)
 {
     s->room->open--;

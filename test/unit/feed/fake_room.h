@@ -22,10 +22,10 @@
 #include "feed/feed.h"
 
 struct feed_room {
-    size_t open, opened, headers, calls, trailers, ends, bad, gone;
+    size_t open, opened, headers, calls, trailers, ends, bad, cut, gone;
     int end_code; /* of the last EndStream, and its numbers */
     int64_t earliest, latest_acked;
-    char why[300]; /* of the last bad */
+    char why[300]; /* of the last bad or cut */
     int64_t last;  /* acknowledged */
     size_t bytes;
     bool led; /* "leader" was said */
