@@ -180,7 +180,12 @@ void node_other_ways(const struct node *n, struct buf *out)
         {n->no_finalized, "polls in place of chain_subscribeFinalizedHeads"},
         {n->no_storage, "state_queryStorageAt in place of state_getStorage"},
         {n->no_query_storage, "state_getStorage in place of state_queryStorageAt"},
-        {n->no_watch, "submissions without a watch"},
+        {n->no_submit[SUBMIT_WATCHED] && !n->no_submit[SUBMIT_PLAIN],
+         "submissions without a watch"},
+        {n->no_submit[SUBMIT_PLAIN] && !n->no_submit[SUBMIT_TRANSACTION],
+         "transactionWatch_v1_submitAndWatch in place of author_submitExtrinsic"},
+        {n->no_submit[SUBMIT_PLAIN] && n->no_submit[SUBMIT_TRANSACTION],
+         "transaction_v1_broadcast in place of author_submitExtrinsic"},
     };
     rpc_ways_text(n->endpoints[n->endpoint_at].rpc, out);
     for (size_t i = 0; i < ARRAY_LEN(ways); i++)

@@ -287,7 +287,8 @@ static void answered(struct rpc_call *call)
 void handshake_start(struct node *n)
 {
     PRE(n->phase == NODE_HANDSHAKE_WAIT);
-    n->no_query_storage = n->no_storage = n->no_header = n->no_watch = false;
+    n->no_query_storage = n->no_storage = n->no_header = false;
+    memset(n->no_submit, 0, sizeof(n->no_submit));
     n->no_heads = n->no_finalized = false;
     n->no_block_hash = n->no_final_head = n->no_version = n->final_heard = false;
     n->verify_blocks = n->config.verify_blocks;

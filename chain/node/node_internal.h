@@ -105,7 +105,8 @@ struct node {
     } away;               /* what the present endpoint lacks waits for others that are away */
     uint64_t unread_last; /* the last height that was reported as unread */
     /* Methods that this endpoint refuses. */
-    bool no_query_storage, no_storage, no_header, no_watch, no_heads, no_finalized;
+    bool no_query_storage, no_storage, no_header, no_heads, no_finalized;
+    bool no_submit[SUBMIT_WAYS];
     bool no_block_hash, no_final_head, no_version;
     bool final_heard;    /* a finalized head was notified on this connection */
     uint64_t recheck_at; /* the runtime is asked for again */

@@ -72,12 +72,14 @@ struct rpc *rpc_new(struct loop *l, const struct rpc_config *config, struct err 
     r->retry = loop_timer_new(l, backoff_over, r);
     rpc__calls_init(r);
     rpc__subs_init(r);
+    rpc__follow_init(r);
     return r;
 }
 
 static void rpc_free(struct rpc *r)
 {
     loop_timer_close(r->retry);
+    rpc__follow_done(r);
     rpc__calls_done(r);
     rpc__subs_done(r);
     jv_done(&r->message);
@@ -139,6 +141,7 @@ static void on_open(void *arg)
     r->opened_ms = loop_now_ms(r->loop);
     r->proven = false;
     memset(r->ways, 0, sizeof(r->ways));
+    r->queries = false;
     if (r->config.on_state)
         r->config.on_state(r->config.arg, RPC_OPEN, NULL);
 }
@@ -195,6 +198,7 @@ void rpc__lose(struct rpc *r, const struct err *why)
     }
     rpc__calls_fail(r, &reason);
     rpc__subs_end(r, &reason);
+    rpc__follow_reset(r);
     if (r->phase == next && r->config.on_state)
         r->config.on_state(r->config.arg, rpc_state(r), &reason);
 }
@@ -246,6 +250,7 @@ static void close_now(struct loop_task *task)
     err_set(&why, ERR_CANCELED, "%s: the connection is being closed", r->config.url);
     rpc__calls_fail(r, &why);
     rpc__subs_end(r, &why);
+    rpc__follow_reset(r);
     ws_client_close(r->ws, ws_closed, r);
 }
 

@@ -161,9 +161,18 @@ static void asked_otherwise(struct rpc *r, struct rpc_call *call)
 void rpc__call_end(struct rpc *r, struct rpc_call *call, const struct jv *result)
 {
     PRE(!call->way && (result || call->err.code));
+    char sub_id[sizeof(call->sub->id)] = ""; /* a copy: cb may free the subscription */
+    struct rpc_sub *sub = call->sub;
     call_leave(r, call);
+    if (sub && result) {
+        bool good = rpc__sub_accept(r, sub, result);
+        INVARIANT(good);
+        memcpy(sub_id, sub->id, sizeof(sub_id));
+    }
     call->result = result;
     call->cb(call);
+    if (sub)
+        rpc__sub_settled(r, sub_id);
 }
 
 static void call_clear(struct rpc *r, struct rpc_call *call, void (*cb)(struct rpc_call *call))
@@ -326,6 +335,14 @@ static void take_error(struct rpc_call *call, const struct jv *error)
     call->refused = rpc_error_of(call->rpc_code, call->err.text, call->rpc_data);
 }
 
+/* chainHead_v1: too many operations at a time. */
+static void limit_reached(struct rpc_call *call)
+{
+    err_set(&call->err, ERR_RPC, "%s: limitReached", call->method);
+    call->refused = RPC_ERROR_PACE;
+    call->result = NULL;
+}
+
 void rpc__answer(struct rpc *r, const struct jv *message)
 {
     PRE(r->phase == RPC_PHASE_OPEN);
@@ -347,12 +364,16 @@ void rpc__answer(struct rpc *r, const struct jv *message)
     }
     call_leave(r, call);
     r->took_ms += loop_now_ms(r->loop) - call->sent_ms;
+    if (call->method && !call->err.code && !strcmp(call->method, "state_queryStorageAt"))
+        r->queries = true;
     r->failures += call->err.code != 0;
     if (call->err.code)
         call->result = NULL;
     else if (!result)
         err_set(&call->err, ERR_PROTOCOL, "%s: %s answered with neither result nor error",
                 call->method, r->config.url);
+    else if (sub && jv_equals(jv_get(result, "result"), "limitReached"))
+        limit_reached(call);
     else if (sub && !rpc__sub_accept(r, sub, result))
         err_set(&call->err, ERR_PROTOCOL, "%s: %s named no subscription", call->method,
                 r->config.url);

@@ -20,6 +20,7 @@
 static const struct rpc_error_row table[] = {
     {-32006, -32006, {0}, RPC_ERROR_WATCHES, "Too many subscriptions on the connection"},
     {-32601, -32601, {0}, RPC_ERROR_METHOD, "RPC call is unsafe to be called externally"},
+    {-32801, -32801, {0}, RPC_ERROR_BLOCK, "Invalid block hash"}, /* chainHead_v1: not pinned */
     {-32007, -32007, {0}, RPC_ERROR_SIZE, "Request is too big"},
     {-32008, -32008, {0}, RPC_ERROR_SIZE, "Response is too big"},
     {-32005, -32005, {0}, RPC_ERROR_PACE, "Too many requests"},

@@ -7,6 +7,7 @@
 #include "chain/node/rpc.h"
 #include "net/ws_client.h"
 #include "pace.h"
+#include "rpc_follow.h"
 
 /* A hash table of intrusive chains that grows with its load. */
 struct rpc_table {
@@ -24,8 +25,9 @@ struct rpc_early {
     char text[]; /* of the item; not terminated */
 };
 
-/* The questions that the newer JSON-RPC answers, too (rpc_ways.c). */
+/* The questions and subscriptions that the newer JSON-RPC serves, too (rpc_ways.c). */
 enum rpc_way_kind {
+    WAY_BEST,
     WAY_HASH,
     WAY_FINAL,
     WAY_HEADER,
@@ -33,13 +35,21 @@ enum rpc_way_kind {
     WAY_STORAGE,
     WAY_CALL,
     WAY_METADATA,
+    WAY_HEADS,
+    WAY_FINAL_HEADS,
+    WAY_VERSIONS,
     WAY_COUNT
 };
-enum rpc_way_choice {
-    WAY_OLDER, /* as far as is known */
-    WAY_TRIED, /* the older method is refused, the newer one has not answered yet */
-    WAY_NEWER,
-    WAY_NONE, /* both are */
+/* By which methods: in the order in which they are tried. */
+enum rpc_via {
+    VIA_OLDER,
+    VIA_ARCHIVE, /* archive_v1_* */
+    VIA_FOLLOW,  /* chainHead_v1_* */
+    VIA_NONE,    /* all are refused */
+};
+struct rpc_way_choice {
+    enum rpc_via via;
+    bool proven; /* it has answered */
 };
 
 enum rpc_phase {
@@ -87,7 +97,9 @@ struct rpc {
     unsigned paced_turn;
     struct loop_timer *pace_timer;
 
-    enum rpc_way_choice ways[WAY_COUNT]; /* of this connection */
+    struct rpc_way_choice ways[WAY_COUNT]; /* of this connection */
+    bool queries;                          /* state_queryStorageAt has answered on it */
+    struct rpc_follow follow;
 
     /* rpc_subs.c */
     struct rpc_table subs;  /* active ones, by subscription id */
@@ -136,6 +148,19 @@ bool rpc__way_begin(struct rpc *r, struct rpc_call *call, const char *params);
 bool rpc__way_refused(struct rpc *r, struct rpc_call *call); /* the older one refused the call */
 void rpc__way_drop(struct rpc_way *way);                     /* its call has ended */
 
+/* ---- rpc_follow.c ---- */
+void rpc__follow_init(struct rpc *r);
+void rpc__follow_done(struct rpc *r);
+void rpc__follow_reset(struct rpc *r); /* the connection is lost; all calls have ended */
+
+/* ---- rpc_follow_watch.c ---- */
+/* Notify this subscription from now on. False: another one of its kind is served already. */
+bool rpc__watch_start(struct rpc *r, enum follow_watch_kind kind, struct rpc_sub *sub);
+bool rpc__watch_stop(struct rpc *r, const struct rpc_sub *sub); /* false: it is not one */
+void rpc__watches_look(struct rpc *r);                          /* the window has changed */
+void rpc__watches_reset(struct rpc *r);                         /* their subscriptions have ended */
+void rpc__watches_end(struct rpc *r, const struct err *why);    /* end their subscriptions */
+
 /* ---- rpc_subs.c ---- */
 void rpc__subs_init(struct rpc *r);
 void rpc__subs_done(struct rpc *r);
@@ -146,6 +171,11 @@ bool rpc__sub_accept(struct rpc *r, struct rpc_sub *sub,
 void rpc__sub_settled(struct rpc *r,
                       const char *id); /* after the call's cb: deliver what was buffered */
 void rpc__notification(struct rpc *r, const struct jv *params);
+void rpc__sub_end(struct rpc *r, struct rpc_sub *sub, const struct err *why);
+/* An operation of chainHead_v1 is a subscription: its items are events of follow. False: it is not
+ * an id. */
+bool rpc__operation_id(const struct jv *operation, char out[72]);
+void rpc__notify_item(struct rpc *r, const char *id, const struct jv *item);
 
 /* ---- rpc_table.c ---- */
 void rpc__table_init(struct rpc_table *t);

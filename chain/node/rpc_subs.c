@@ -55,10 +55,19 @@ static struct rpc_sub *sub_find(struct rpc *r, const char *id)
     return NULL;
 }
 
-/* Ids are strings; some servers use numbers. */
+bool rpc__operation_id(const struct jv *operation, char out[72])
+{
+    char text[56];
+    size_t n = jv_copy(operation, text, sizeof(text));
+    return n > 0 && n < sizeof(text) && snprintf(out, 72, "operation %s", text) > 0;
+}
+
+/* Ids are strings; some servers use numbers; chainHead_v1 has {"operationId":".."}. */
 static bool id_text(const struct jv *id, char out[72])
 {
     int64_t number;
+    if (jv_is(id, JV_OBJECT))
+        return rpc__operation_id(jv_get(id, "operationId"), out);
     if (jv_int(id, &number))
         return snprintf(out, 72, "%lld", (long long)number) > 0;
     size_t n = jv_copy(id, out, 72);
@@ -185,6 +194,7 @@ static void sub_leave(struct rpc *r, struct rpc_sub *sub)
     PRE(sub->active);
     rpc__table_remove(&r->subs, &sub->node);
     sub->active = false;
+    rpc__watch_stop(r, sub);
 }
 
 /* Send the id back in the form in which it came: a string or a number. */
@@ -220,12 +230,13 @@ void rpc_unsubscribe(struct rpc *r, struct rpc_sub *sub, const char *method)
     struct rpc_call *call = &sub->call;
     bool out = list_linked(&call->bucket);
     bool timed_out = !out && call->err.code == ERR_TIMEOUT && call->id;
-    uint64_t late_answer = call->written && (out || timed_out) ? call->id : 0;
+    uint64_t late_answer = call->written && !call->way && (out || timed_out) ? call->id : 0;
     rpc__call_forget(r, call);
     call->id = 0;
     if (sub->active) {
+        bool ours = rpc__watch_stop(r, sub); /* the node does not know it */
         sub_leave(r, sub);
-        if (method)
+        if (method && !ours)
             send_unsubscribe(r, method, sub->id, sub->id_number);
     } else if (late_answer && method && r->phase == RPC_PHASE_OPEN &&
                call->connection == r->connection) {
@@ -248,25 +259,39 @@ void rpc__subs_end(struct rpc *r, const struct err *why)
     }
 }
 
+void rpc__sub_end(struct rpc *r, struct rpc_sub *sub, const struct err *why)
+{
+    sub_leave(r, sub);
+    sub->on_end(sub, why);
+}
+
+void rpc__notify_item(struct rpc *r, const char *id, const struct jv *item)
+{
+    struct rpc_sub *sub = sub_find(r, id);
+    if (sub)
+        sub->on_item(sub, item);
+    else if (!list_empty(&r->unanswered))
+        early_save(r, id, item);
+}
+
 void rpc__notification(struct rpc *r, const struct jv *params)
 {
     char id[72];
     const struct jv *item = jv_get(params, "result"), *error = jv_get(params, "error");
     if ((!item && !error) || !id_text(jv_get(params, "subscription"), id))
         return;
+    if (item) {
+        rpc__notify_item(r, id, item);
+        return;
+    }
     struct rpc_sub *sub = sub_find(r, id);
-    if (sub && item) {
-        sub->on_item(sub, item);
-    } else if (sub) { /* jsonrpsee: the server ends the subscription */
+    if (sub) { /* jsonrpsee: the server ends the subscription */
         const struct jv *message = jv_get(error, "message");
         char text[200];
         struct err why;
         jv_copy(message, text, sizeof(text));
         err_set(&why, ERR_RPC, "%s: %s ended the subscription: %s", sub->call.method, r->config.url,
                 jv_is(message, JV_STRING) ? text : "(no message)");
-        sub_leave(r, sub);
-        sub->on_end(sub, &why);
-    } else if (item && !list_empty(&r->unanswered)) {
-        early_save(r, id, item);
+        rpc__sub_end(r, sub, &why);
     }
 }

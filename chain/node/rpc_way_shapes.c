@@ -72,3 +72,28 @@ bool rpc__way_put_metadata(const struct jv *hex, struct buf *out)
     buf_done(&bytes);
     return good;
 }
+
+bool rpc__way_header_height(const struct jv *hex, uint64_t *ret_height)
+{
+    struct buf bytes = {0};
+    bool good = jv_hex(hex, &bytes);
+    struct scale_in in = scale_in_of(bytes.data, bytes.len);
+    scale_get_bytes(&in, 32); /* parent */
+    *ret_height = (uint64_t)scale_get_compact(&in);
+    good = good && !in.bad && *ret_height < UINT64_C(1) << 62;
+    buf_done(&bytes);
+    return good;
+}
+
+void rpc__way_put_function(const struct rpc_way *w, struct buf *out)
+{
+    if (w->kind == WAY_METADATA) {
+        buf_puts(out, ",\"Metadata_metadata\",\"0x\"]");
+        return;
+    }
+    buf_puts(out, ",");
+    rpc__way_put_raw(out, rpc__way_given(w, 0));
+    buf_puts(out, ",");
+    rpc__way_put_raw(out, rpc__way_given(w, 1));
+    buf_puts(out, "]");
+}

@@ -8,7 +8,7 @@
 
 /* ---- ends ---- */
 
-static void end_text(struct rpc_way *w)
+void rpc__way_end_text(struct rpc_way *w)
 {
     struct err err;
     const struct jv *result = jv_read(&w->answer, buf_str(&w->text), w->text.len, &err);
@@ -16,14 +16,14 @@ static void end_text(struct rpc_way *w)
     rpc__way_end(w, result);
 }
 
-static void end_null(struct rpc_way *w)
+void rpc__way_end_null(struct rpc_way *w)
 {
     buf_clear(&w->text);
     buf_puts(&w->text, "null");
-    end_text(w);
+    rpc__way_end_text(w);
 }
 
-static void fail(struct rpc_way *w, enum rpc_error refused, const char *text)
+void rpc__way_fail(struct rpc_way *w, enum rpc_error refused, const char *text)
 {
     struct rpc_call *outer = w->outer;
     err_set(&outer->err, ERR_RPC, "%s", text);
@@ -31,7 +31,7 @@ static void fail(struct rpc_way *w, enum rpc_error refused, const char *text)
     rpc__way_end(w, NULL);
 }
 
-static void fail_protocol(struct rpc_way *w)
+void rpc__way_fail_protocol(struct rpc_way *w)
 {
     err_set(&w->outer->err, ERR_PROTOCOL, "%s: %s gave something else", w->rpc->config.url,
             w->sub.call.method);
@@ -40,13 +40,12 @@ static void fail_protocol(struct rpc_way *w)
 
 /* ---- steps ---- */
 
-static void way_answered(struct rpc_call *call);
 static void storage_item(struct rpc_sub *sub, const struct jv *item);
 static void storage_ended(struct rpc_sub *sub, const struct err *err);
 
 static void ask(struct rpc_way *w, const char *method, const char *params)
 {
-    rpc_call_start(w->rpc, &w->sub.call, method, params, 0, NULL, NULL, way_answered);
+    rpc_call_start(w->rpc, &w->sub.call, method, params, 0, NULL, NULL, rpc__way_answered);
 }
 
 static void ask_of_block(struct rpc_way *w, const char *method)
@@ -63,22 +62,15 @@ static void ask_storage(struct rpc_way *w)
     rpc__way_put_raw(&params, rpc__way_given(w, 0));
     buf_puts(&params, ",\"type\":\"value\"}],null]");
     rpc_subscribe_start(w->rpc, &w->sub, "archive_v1_storage", buf_str(&params), NULL, NULL,
-                        way_answered, storage_item, storage_ended);
+                        rpc__way_answered, storage_item, storage_ended);
     buf_done(&params);
 }
 
 static void ask_call(struct rpc_way *w)
 {
     struct buf params = {0};
-    buf_printf(&params, "[%s,", w->block);
-    if (w->kind == WAY_METADATA) {
-        buf_puts(&params, "\"Metadata_metadata\",\"0x\"]");
-    } else {
-        rpc__way_put_raw(&params, rpc__way_given(w, 0));
-        buf_puts(&params, ",");
-        rpc__way_put_raw(&params, rpc__way_given(w, 1));
-        buf_puts(&params, "]");
-    }
+    buf_printf(&params, "[%s", w->block);
+    rpc__way_put_function(w, &params);
     ask(w, "archive_v1_call", buf_str(&params));
     buf_done(&params);
 }
@@ -88,6 +80,9 @@ void rpc__way_step(struct rpc_way *w)
     switch (rpc__way_now(w)) {
     case STEP_BEST:
         ask(w, "chain_getBlockHash", "[]");
+        return;
+    case STEP_GENESIS:
+        ask(w, "chainSpec_v1_genesisHash", "[]");
         return;
     case STEP_HEIGHT:
         ask(w, "archive_v1_finalizedHeight", "[]");
@@ -106,6 +101,14 @@ void rpc__way_step(struct rpc_way *w)
         return;
     case STEP_STORAGE:
         ask_storage(w);
+        return;
+    case STEP_KNOWN:
+    case STEP_WATCH:
+    case STEP_PINNED_HEADER:
+    case STEP_PINNED_BODY:
+    case STEP_PINNED_CALL:
+    case STEP_PINNED_STORAGE:
+        rpc__way_follow_step(w);
         return;
     case STEP_NONE:
         break;
@@ -139,63 +142,66 @@ static void got_hash(struct rpc_way *w, const struct jv *hashes)
 {
     const struct jv *first = jv_first(hashes);
     if (!jv_is(hashes, JV_ARRAY)) {
-        fail_protocol(w);
+        rpc__way_fail_protocol(w);
     } else if (!first) {
-        end_null(w);
+        rpc__way_end_null(w);
     } else {
         rpc__way_put_raw(&w->text, first);
-        end_text(w);
+        rpc__way_end_text(w);
     }
 }
 
-static void got_header(struct rpc_way *w, const struct jv *header)
+void rpc__way_got_header(struct rpc_way *w, const struct jv *header)
 {
     bool block = w->kind == WAY_BLOCK;
     if (jv_is(header, JV_NULL)) {
-        end_null(w);
+        rpc__way_end_null(w);
         return;
     }
     buf_puts(&w->text, block ? "{\"block\":{\"header\":" : "");
     if (!rpc__way_put_header(header, &w->text))
-        fail_protocol(w);
+        rpc__way_fail_protocol(w);
     else if (block)
         next_step(w);
     else
-        end_text(w);
+        rpc__way_end_text(w);
 }
 
-static void got_body(struct rpc_way *w, const struct jv *body)
+void rpc__way_got_body(struct rpc_way *w, const struct jv *body)
 {
     if (jv_is(body, JV_NULL)) {
-        end_null(w);
+        rpc__way_end_null(w);
         return;
     }
     buf_puts(&w->text, ",\"extrinsics\":");
     rpc__way_put_raw(&w->text, body);
     buf_puts(&w->text, "}}");
-    end_text(w);
+    rpc__way_end_text(w);
+}
+
+void rpc__way_got_value(struct rpc_way *w, const struct jv *value)
+{
+    bool metadata = w->kind == WAY_METADATA;
+    if (!metadata && jv_is(value, JV_STRING))
+        rpc__way_put_raw(&w->text, value);
+    else if (!metadata || !rpc__way_put_metadata(value, &w->text)) {
+        rpc__way_fail_protocol(w);
+        return;
+    }
+    rpc__way_end_text(w);
 }
 
 static void got_call(struct rpc_way *w, const struct jv *result)
 {
-    const struct jv *value = jv_get(result, "value");
     if (jv_is(result, JV_NULL)) {
-        fail(w, RPC_ERROR_BLOCK, "archive_v1_call: block not found");
-        return;
-    }
-    if (!jv_is(jv_get(result, "success"), JV_TRUE)) {
+        rpc__way_fail(w, RPC_ERROR_BLOCK, "archive_v1_call: block not found");
+    } else if (!jv_is(jv_get(result, "success"), JV_TRUE)) {
         char text[160];
         jv_copy(jv_get(result, "error"), text, sizeof(text));
-        fail(w, rpc_error_of(0, text, ""), text);
-        return;
+        rpc__way_fail(w, rpc_error_of(0, text, ""), text);
+    } else {
+        rpc__way_got_value(w, jv_get(result, "value"));
     }
-    if (w->kind != WAY_METADATA && jv_is(value, JV_STRING))
-        rpc__way_put_raw(&w->text, value);
-    else if (w->kind != WAY_METADATA || !rpc__way_put_metadata(value, &w->text)) {
-        fail_protocol(w);
-        return;
-    }
-    end_text(w);
 }
 
 static void storage_item(struct rpc_sub *sub, const struct jv *item)
@@ -205,12 +211,12 @@ static void storage_item(struct rpc_sub *sub, const struct jv *item)
     char text[160];
     if (jv_equals(event, "storageDone")) {
         if (w->text.len)
-            end_text(w);
+            rpc__way_end_text(w);
         else
-            end_null(w);
+            rpc__way_end_null(w);
     } else if (jv_equals(event, "storageError")) {
         jv_copy(jv_get(item, "error"), text, sizeof(text));
-        fail(w, rpc_error_of(0, text, ""), text);
+        rpc__way_fail(w, rpc_error_of(0, text, ""), text);
     } else if (jv_equals(event, "storage") && jv_is(jv_get(item, "value"), JV_STRING)) {
         buf_clear(&w->text);
         rpc__way_put_raw(&w->text, jv_get(item, "value"));
@@ -224,26 +230,16 @@ static void storage_ended(struct rpc_sub *sub, const struct err *err)
     rpc__way_end(w, NULL);
 }
 
-/* The endpoint does not have the newer method either: the older one's refusal stands. */
-static void refused(struct rpc_way *w)
-{
-    const struct rpc_call *call = &w->sub.call;
-    struct rpc_call *outer = w->outer;
-    outer->err = call->err;
-    outer->rpc_code = call->rpc_code;
-    memcpy(outer->rpc_data, call->rpc_data, sizeof(outer->rpc_data));
-    outer->refused = call->refused;
-    if (call->refused == RPC_ERROR_METHOD)
-        w->rpc->ways[w->kind] = WAY_NONE;
-    rpc__way_end(w, NULL);
-}
-
-static void way_answered(struct rpc_call *call)
+void rpc__way_answered(struct rpc_call *call)
 {
     struct rpc_way *w = CONTAINER_OF(CONTAINER_OF(call, struct rpc_sub, call), struct rpc_way, sub);
     PRE(w->outer);
+    if (rpc__way_now(w) >= STEP_KNOWN) {
+        rpc__way_follow_answered(w, call);
+        return;
+    }
     if (call->err.code) {
-        refused(w);
+        rpc__way_refused_newer(w, call);
         return;
     }
     switch (rpc__way_now(w)) {
@@ -252,22 +248,32 @@ static void way_answered(struct rpc_call *call)
         if (rpc__way_keep_block(w, call->result))
             next_step(w);
         else
-            fail_protocol(w);
+            rpc__way_fail_protocol(w);
         return;
     case STEP_HASH:
         got_hash(w, call->result);
         return;
     case STEP_HEADER:
-        got_header(w, call->result);
+        rpc__way_got_header(w, call->result);
         return;
     case STEP_BODY:
-        got_body(w, call->result);
+        rpc__way_got_body(w, call->result);
         return;
     case STEP_CALL:
         got_call(w, call->result);
         return;
+    case STEP_GENESIS:
+        rpc__way_put_raw(&w->text, call->result);
+        rpc__way_end_text(w);
+        return;
     case STEP_STORAGE:
         return; /* the items follow */
+    case STEP_KNOWN:
+    case STEP_WATCH:
+    case STEP_PINNED_HEADER:
+    case STEP_PINNED_BODY:
+    case STEP_PINNED_CALL:
+    case STEP_PINNED_STORAGE:
     case STEP_NONE:
         break;
     }

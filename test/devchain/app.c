@@ -16,6 +16,7 @@ void app_options_default(struct app_options *o)
         .finality_lag = 2,
         .connections_max = 100,
         .subscriptions_max = 1024,
+        .follow_pins_max = 512,
         .request_bytes_max = 15728640,
         .ping_s = 30,
         .chain_name = "txrelay devchain",
@@ -208,6 +209,7 @@ uint16_t app_port(const struct app *a)
 
 static void app_free(struct app *a)
 {
+    loop_task_cancel(&a->broadcasts);
     rpc_delays_done(a);
     subs_late_done(a);
     while (!list_empty(&a->waits))

@@ -22,11 +22,12 @@ struct app_options {
     uint64_t finality_lag;
     bool chopsticks_shapes;
     bool deny_unsafe;
-    bool newer_rpc; /* also archive_v1 and its like */
+    bool newer_rpc; /* also archive_v1, chainHead_v1, transaction_v1 */
     uint32_t connections_max, subscriptions_max;
     size_t request_bytes_max;
     uint32_t subscription_buffer; /* items of one subscription that a slow reader may leave unread;
                                      0: any */
+    uint32_t follow_pins_max;     /* blocks that a chainHead_v1_follow may keep pinned */
     uint32_t ping_s;
     uint64_t seed;
     uint64_t genesis_ms; /* 0: now */
@@ -49,7 +50,9 @@ struct app {
     bool pool_blind_nonce; /* system_accountNextIndex ignores the pool */
     bool silent_upgrade;   /* runtime version subscribers are not told */
     struct rng rng;
-    struct list subs[8];      /* by enum sub_kind, those that hear of every block */
+    struct list subs[10]; /* by enum sub_kind, those that hear of every block */
+    struct loop_task broadcasts;
+    uint64_t operations;      /* of chainHead_v1, ever */
     struct map sub_ids;       /* 16 characters -> sub */
     struct buf metadata[2];   /* V14, V15 as hex JSON strings; built when first asked for */
     struct validity *verdict; /* scripted, for the submission at work */

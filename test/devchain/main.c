@@ -61,6 +61,7 @@ static const struct option_spec SPECS[] = {
     {"fund", KIND_FUND, 0, 0},
     {"max-subscriptions", KIND_U32, AT(subscriptions_max), UINT32_MAX},
     {"subscription-buffer", KIND_U32, AT(subscription_buffer), UINT32_MAX},
+    {"follow-pins", KIND_U32, AT(follow_pins_max), UINT32_MAX},
     {"max-connections", KIND_U32, AT(connections_max), 1000},
     {"ping-seconds", KIND_U32, AT(ping_s), 30000},
     {"keep-mb", KIND_MB, AT(core.keep_bytes_max), 1u << 20},
@@ -85,7 +86,9 @@ static const char USAGE[] =
     "  --finality-lag N          blocks between best and finalized (2; with --instant 0)\n"
     "  --chopsticks-shapes       statuses and 1010 errors in chopsticks' form\n"
     "  --deny-unsafe             refuse author_removeExtrinsic, system_dryRun\n"
-    "  --newer-rpc               also the methods of the newer JSON-RPC (archive_v1_..)\n"
+    "  --newer-rpc               also the methods of the newer JSON-RPC (archive_v1_..,\n"
+    "                            chainHead_v1_.., transaction_v1_.., transactionWatch_v1_..)\n"
+    "  --follow-pins N           blocks that a chainHead_v1_follow may keep pinned (512)\n"
     "  --ban-seconds N           (1800)\n"
     "  --pool-type TYPE          single-state (default) or fork-aware\n"
     "  --finality-timeout-blocks N  fork-aware: an included transaction is given up when its block "

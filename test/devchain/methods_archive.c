@@ -69,6 +69,17 @@ static void header(struct call *c)
     buf_done(&scale);
 }
 
+void put_body_json(struct buf *b, const struct block *block)
+{
+    buf_put_u8(b, '[');
+    for (size_t i = 0; i < block->tx_count; i++) {
+        if (i)
+            buf_put_u8(b, ',');
+        put_json_hex(b, block->txs[i]->bytes, block->txs[i]->len);
+    }
+    buf_put_u8(b, ']');
+}
+
 static void body(struct call *c)
 {
     struct block *block = wanted(c);
@@ -78,14 +89,7 @@ static void body(struct call *c)
         call_result(c, "null");
         return;
     }
-    struct buf *b = call_begin(c);
-    buf_put_u8(b, '[');
-    for (size_t i = 0; i < block->tx_count; i++) {
-        if (i)
-            buf_put_u8(b, ',');
-        put_json_hex(b, block->txs[i]->bytes, block->txs[i]->len);
-    }
-    buf_put_u8(b, ']');
+    put_body_json(call_begin(c), block);
     call_end(c);
 }
 

@@ -3,15 +3,9 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "methods_author.h"
 #include "server.h"
 #include "subs.h"
-
-struct refusal {
-    int code;
-    char message[160];
-    const char *data; /* NULL: none */
-    char data_buf[40];
-};
 
 static const char *const INVALID_TEXT[] = {
     [INVALID_CALL] = "Transaction call is not expected",
@@ -115,39 +109,47 @@ static void refusal_of(struct refusal *r, const struct pool_result *p, bool chop
     }
 }
 
-/* Submit parameter 0. true: accepted, *ret_tx is a reference. false: the error is answered. */
-static bool submit(struct call *c, struct sub *sub, struct tx **ret_tx)
+void author_try(struct call *c, const struct buf *bytes, struct sub *sub, struct refusal *ret,
+                struct tx **ret_tx)
 {
     struct app *a = c->app;
-    struct buf bytes = {0};
     struct tx *tx = NULL;
     struct pool_result result = {.kind = POOL_OK};
-    struct refusal r = {0};
-    if (!call_bytes(c, 0, &bytes)) {
-        buf_done(&bytes);
-        return false;
-    }
     uint64_t now = loop_now_ms(a->loop);
-    if (core_submit(&a->core, now, bytes.data, bytes.len, sub ? &sub->watch : NULL, &tx, &result) ==
-        CORE_DECODE_BAD)
-        set(&r, sub ? 1001 : 1040,
+    *ret = (struct refusal){0};
+    *ret_tx = NULL;
+    if (core_submit(&a->core, now, bytes->data, bytes->len, sub ? &sub->watch : NULL, &tx,
+                    &result) == CORE_DECODE_BAD)
+        set(ret, sub ? 1001 : 1040,
             sub ? "Extrinsic has invalid format: Not enough data to fill buffer"
                 : "Client error: Not enough data to fill buffer",
             NULL);
     else
-        refusal_of(&r, &result, a->options.chopsticks_shapes);
-    buf_done(&bytes);
-    stats_submit(&a->stats, now, tx, r.code);
-    if (r.code) {
-        call_error(c, r.code, r.message, r.data);
+        refusal_of(ret, &result, a->options.chopsticks_shapes);
+    stats_submit(&a->stats, now, tx, ret->code);
+    if (ret->code) {
         tx_unref(tx);
-        return false;
+        return;
     }
     if (c->drop_after)
         pool_drop(&a->core.pool, tx->hash, true);
     app_submitted(a);
     *ret_tx = tx;
-    return true;
+}
+
+/* Submit parameter 0. true: accepted, *ret_tx is a reference. false: the error is answered. */
+static bool submit(struct call *c, struct sub *sub, struct tx **ret_tx)
+{
+    struct buf bytes = {0};
+    struct refusal r = {0};
+    bool good = call_bytes(c, 0, &bytes);
+    if (good) {
+        author_try(c, &bytes, sub, &r, ret_tx);
+        if (r.code)
+            call_error(c, r.code, r.message, r.data);
+    }
+    buf_done(&bytes);
+    return good && !r.code;
 }
 
 static void submit_extrinsic(struct call *c)

@@ -16,7 +16,7 @@ static int compare_methods(const void *a, const void *b)
 
 static const struct method *const TABLES[] = {METHODS_AUTHOR, METHODS_CHAIN, METHODS_STATE,
                                               METHODS_SYSTEM, METHODS_DEV};
-static const struct method *const NEWER[] = {METHODS_ARCHIVE};
+static const struct method *const NEWER[] = {METHODS_ARCHIVE, METHODS_HEAD, METHODS_TRANSACTION};
 
 /* The i-th table of this chain; NULL behind the last one. */
 static const struct method *table(const struct app *a, size_t i)

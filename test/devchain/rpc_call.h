@@ -26,6 +26,8 @@ enum {
     RPC_INTERNAL = -32603,
     RPC_TOO_MANY_SUBSCRIPTIONS = -32006,
     RPC_OVERSIZED = -32007,
+    RPC_FOLLOW_LIMIT = -32800, /* chainHead_v1 */
+    RPC_NOT_PINNED = -32801,
 };
 
 struct buf *call_begin(struct call *c); /* then print the result's JSON */
@@ -54,7 +56,7 @@ struct method {
     method_fn fn;
 };
 extern const struct method METHODS_AUTHOR[], METHODS_CHAIN[], METHODS_STATE[], METHODS_SYSTEM[],
-    METHODS_DEV[], METHODS_ARCHIVE[];
+    METHODS_DEV[], METHODS_ARCHIVE[], METHODS_HEAD[], METHODS_TRANSACTION[];
 
 /* What becomes of an answer. */
 enum fate { FATE_SEND, FATE_CUT, FATE_DELAY, FATE_SILENT };

@@ -18,6 +18,9 @@ static const char *const NOTIFICATION[] = {
     [SUB_RUNTIME] = "state_runtimeVersion",
     [SUB_STORAGE] = "state_storage",
     [SUB_ARCHIVE_STORAGE] = "archive_v1_storageEvent",
+    [SUB_FOLLOW] = "chainHead_v1_followEvent",
+    [SUB_TRANSACTION] = "transactionWatch_v1_watchEvent",
+    [SUB_BROADCAST] = "",
 };
 
 static void make_id(struct app *a, char id[17])
@@ -52,7 +55,7 @@ struct sub *sub_new(struct call *c, enum sub_kind kind)
     map_put(&a->sub_ids, s->id, s);
     list_append(conn_subs(c->conn), &s->conn_node);
     conn_subs_changed(c->conn, 1);
-    if (kind != SUB_EXTRINSIC)
+    if (kind != SUB_EXTRINSIC && kind != SUB_TRANSACTION)
         list_append(&a->subs[kind], &s->kind_node);
     return s;
 }
@@ -65,6 +68,7 @@ void sub_free(struct sub *s)
     conn_subs_changed(s->conn, -1);
     list_remove(&s->kind_node);
     buf_done(&s->held_items);
+    buf_done(&s->pins);
     json_decref(s->keys);
     tx_unref(s->tx);
     free(s);
@@ -210,13 +214,22 @@ void subs_on_status(void *arg, struct watch *w, enum pool_status status, const u
     struct app *a = arg;
     struct sub *s = CONTAINER_OF(w, struct sub, watch);
     bool final = pool_status_final(status);
+    if (s->kind == SUB_BROADCAST) {
+        broadcast_on_status(s, status);
+        return;
+    }
     struct script_rule *r =
         s->muted || list_empty(&a->script.rules) ? NULL : script_status(&a->script, status, s->tx);
     enum script_action action = r ? r->action : ACTION_NONE;
     if (r)
         a->stats.faults++;
     struct buf b = {0};
-    put_status(&b, a->options.chopsticks_shapes, status, hash);
+    if (s->kind == SUB_TRANSACTION)
+        put_watch_event(&b, a, s, status, hash);
+    else
+        put_status(&b, a->options.chopsticks_shapes, status, hash);
+    if (!b.len)
+        action = ACTION_OMIT;
     if (action == ACTION_DELAY)
         tell_later(s, &b, final, r->delay_ms);
     else if (action == ACTION_END)
@@ -314,12 +327,21 @@ static void notify_storage(struct sub *s, const struct block *block, bool all)
     buf_done(&before);
 }
 
+static void broadcasts_due(struct loop_task *task)
+{
+    broadcast_again(CONTAINER_OF(task, struct app, broadcasts));
+}
+
 void subs_on_block(void *arg, const struct block *b, bool best)
 {
     struct app *a = arg;
     notify_heads(a, SUB_ALL_HEADS, b);
+    LIST_EACH (n, &a->subs[SUB_FOLLOW])
+        follow_on_block(CONTAINER_OF(n, struct sub, kind_node), b, best);
     if (!best)
         return;
+    if (!list_empty(&a->subs[SUB_BROADCAST]) && !list_linked(&a->broadcasts.node))
+        loop_post(a->loop, &a->broadcasts, broadcasts_due);
     notify_heads(a, SUB_NEW_HEADS, b);
     LIST_EACH (n, &a->subs[SUB_STORAGE])
         notify_storage(CONTAINER_OF(n, struct sub, kind_node), b, false);
@@ -327,7 +349,10 @@ void subs_on_block(void *arg, const struct block *b, bool best)
 
 void subs_on_finalized(void *arg, const struct block *b)
 {
-    notify_heads(arg, SUB_FINALIZED_HEADS, b);
+    struct app *a = arg;
+    notify_heads(a, SUB_FINALIZED_HEADS, b);
+    LIST_EACH (n, &a->subs[SUB_FOLLOW])
+        follow_on_finalized(CONTAINER_OF(n, struct sub, kind_node), b);
 }
 
 void put_version_json(struct buf *b, const struct app *a, struct chain_version v)
@@ -341,6 +366,18 @@ void put_version_json(struct buf *b, const struct app *a, struct chain_version v
     for (size_t i = 0; i < RUNTIME_API_COUNT; i++)
         buf_printf(b, "%s[\"0x%s\",%u]", i ? "," : "", RUNTIME_APIS[i].id, RUNTIME_APIS[i].version);
     buf_printf(b, "],\"transactionVersion\":%u,\"systemVersion\":1,\"stateVersion\":1}", v.tx);
+}
+
+void put_runtime_json(struct buf *b, struct chain_version v)
+{
+    buf_printf(
+        b,
+        "{\"type\":\"valid\",\"spec\":{\"specName\":\"devchain\",\"implName\":\"txrelay-devchain\""
+        ",\"specVersion\":%u,\"implVersion\":1,\"transactionVersion\":%u,\"apis\":{",
+        v.spec, v.tx);
+    for (size_t i = 0; i < RUNTIME_API_COUNT; i++)
+        buf_printf(b, "%s\"0x%s\":%u", i ? "," : "", RUNTIME_APIS[i].id, RUNTIME_APIS[i].version);
+    buf_puts(b, "}}}");
 }
 
 static void notify_runtime(struct sub *s)

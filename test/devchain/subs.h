@@ -12,7 +12,17 @@ enum sub_kind {
     SUB_FINALIZED_HEADS,
     SUB_RUNTIME,
     SUB_STORAGE,
-    SUB_ARCHIVE_STORAGE
+    SUB_ARCHIVE_STORAGE,
+    SUB_FOLLOW,
+    SUB_TRANSACTION, /* transactionWatch_v1 */
+    SUB_BROADCAST,   /* transaction_v1_broadcast: it notifies nothing */
+    SUB_KINDS
+};
+
+/* A block that chainHead_v1_follow has announced. */
+struct pin {
+    uint8_t hash[32];
+    bool pruned; /* it was reported so */
 };
 
 struct sub {
@@ -30,7 +40,10 @@ struct sub {
     struct buf held_items; /* complete messages, each with a u32 length in front */
     uint32_t last_spec;    /* SUB_RUNTIME */
     json_t *keys;          /* SUB_STORAGE: owned */
-    struct tx *tx;         /* SUB_EXTRINSIC: for scripts */
+    struct tx *tx;         /* SUB_EXTRINSIC, SUB_TRANSACTION: for scripts; SUB_BROADCAST */
+    struct buf pins;       /* SUB_FOLLOW: of struct pin */
+    bool with_runtime;     /* SUB_FOLLOW */
+    uint64_t final;        /* SUB_FOLLOW: the height that was reported last */
 };
 
 /* NULL: answered with an error (no WebSocket, too many). Held until sub_release. */
@@ -56,11 +69,25 @@ void subs_stop(struct call *c, enum sub_kind kind); /* params [id] */
 
 void subs_late_done(struct app *a);
 
+/* methods_head.c */
+void follow_on_block(struct sub *s, const struct block *b, bool best);
+void follow_on_finalized(struct sub *s, const struct block *b);
+
+/* methods_transaction.c */
+/* The event of this status; nothing is appended if it has none. */
+void put_watch_event(struct buf *b, const struct app *a, const struct sub *s,
+                     enum pool_status status, const uint8_t *hash);
+void broadcast_on_status(struct sub *s, enum pool_status status);
+void broadcast_again(struct app *a); /* what left the pool, at a new best block */
+
 void put_header_json(struct buf *b, const struct block *block);
 /* methods_state.c: false: there is no such function, or its arguments do not decode. */
 bool runtime_api_call(struct app *a, const struct block *b, const char *name,
                       const struct buf *args, struct buf *out);
 
+/* archive_v1 and chainHead_v1 */
+void put_body_json(struct buf *b, const struct block *block);
+void put_runtime_json(struct buf *b, struct chain_version v); /* {"type":"valid","spec":{..}} */
 void put_version_json(struct buf *b, const struct app *a, struct chain_version v);
 
 /* storage.c: the value of a storage key at a block; false: none. */

@@ -1,11 +1,14 @@
 /* JSON values of a node through every reader of the node door: nothing is read that was not there,
- * and a header that is complete has a hash. */
+ * and a header that is complete has a hash. The items of an array are also events of chainHead_v1,
+ * one after another. */
 #include <string.h>
 
 #include "base/check.h"
 #include "base/hex.h"
 #include "fuzz_runtime.h"
 #include "node_internal.h"
+#include "node_transaction.h"
+#include "rpc_window.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -37,6 +40,32 @@ static void read_all(const struct jv *value)
     buf_done(&bytes);
 }
 
+/* What is unpinned was pinned, and is not any more; the last final block stays. */
+static void follow(const struct jv *events)
+{
+    struct window w = {0};
+    struct buf pins = {0};
+    for (const struct jv *e = jv_first(events); e; e = jv_next(events, e)) {
+        struct transaction_event t;
+        transaction_event_read(e, &t);
+        buf_clear(&pins);
+        if (!window_take(&w, e, &pins))
+            break;
+        INVARIANT(pins.len % 32 == 0);
+        for (size_t i = 0; i < pins.len; i += 32)
+            INVARIANT(!window_find(&w, pins.data + i));
+        if (w.count) {
+            INVARIANT(w.count <= WINDOW_MAX && window_find(&w, w.best));
+            INVARIANT(window_find(&w, w.finalized)->final);
+            const struct window_block *b = window_at(&w, 0);
+            INVARIANT(!b || b->height == 0);
+            window_runtime(&w);
+        }
+    }
+    buf_done(&pins);
+    window_done(&w);
+}
+
 /* The input as the bytes of System.Account. */
 static void account(const uint8_t *data, size_t size)
 {
@@ -57,8 +86,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char text[sizeof(header)];
     struct jv_doc doc = {0};
     const struct jv *value = jv_read(&doc, (const char *)data, size, NULL);
-    if (value)
+    if (value) {
         read_all(value);
+        follow(value);
+    }
     account(data, size);
     memcpy(text, header, sizeof(text));
     for (size_t i = 0; i + 2 < size && i < 24; i += 3)

@@ -65,6 +65,12 @@ def closed(*methods, refusal=None):
     return lambda method, params: refusal if method in methods else None
 
 
+def closed_families(*prefixes, but=()):
+    """A rule for `reply`: methods that begin so are refused."""
+    refusal = Refusal(-32601, 'Method not found')
+    return lambda method, params: refusal if method.startswith(prefixes) and method not in but else None
+
+
 class Pruned:
     """A rule for `reply`: blocks below a height have no body (null), or no state (4003)."""
 

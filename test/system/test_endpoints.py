@@ -2,7 +2,7 @@
 one is asked, the service goes on, and nothing waits without a word."""
 from harness import proc
 from harness.cases import CaseTest, load_tests  # noqa: F401
-from harness.liar import UNAVAILABLE, Lag, Liar, Limit, Pruned, Refusal, certificate, closed, of_another_chain
+from harness.liar import UNAVAILABLE, Lag, Liar, Limit, Pruned, Refusal, certificate, closed, closed_families, of_another_chain
 from harness.relay import cli
 from harness.world import ALICE, BOB
 
@@ -156,12 +156,78 @@ class EndpointsTest(CaseTest):
         for method, log in self.each_closed(self.IN_THE_NEWER_RPC, '--newer-rpc').items():
             self.assertRegex(log, f'node.newer_methods.*instead_of={method}')
 
+    OLDER = ('chain_', 'state_', 'author_', 'system_', 'rpc_')
+    NEWER = ('archive_v1_', 'chainHead_v1_', 'chainSpec_v1_', 'transactionWatch_v1_', 'transaction_v1_')
+    FAMILIES = {
+        'only the older': closed_families(*NEWER),
+        'only the newer': closed_families(*OLDER),
+        'only chainHead, no archive': closed_families(*OLDER, 'archive_v1_'),
+        'only broadcasts': closed_families(*OLDER, 'archive_v1_', 'transactionWatch_v1_'),
+        'no archive, author_ is there': closed_families('chain_', 'state_', 'archive_v1_'),
+    }
+    ALONE_IN_CHAIN_HEAD = ('chainHead_v1_follow', 'chainHead_v1_header', 'chainHead_v1_body', 'chainHead_v1_call',
+                           'chainHead_v1_storage', 'transactionWatch_v1_submitAndWatch', 'transaction_v1_broadcast')
+
+    def test_r4_each_family_closed(self):
+        """At a start, and at the failover from the relay before."""
+        logs = self.each_closed(self.FAMILIES, '--newer-rpc')
+        for name in ('only chainHead, no archive', 'only broadcasts'):
+            for older in ('chain_getBlock', 'chain_getHeader', 'state_call', 'state_getStorage', 'chain_subscribeNewHeads',
+                          'chain_subscribeFinalizedHeads', 'state_subscribeRuntimeVersion', 'chain_getFinalizedHead'):
+                self.assertRegex(logs[name], f'node.newer_methods.*instead_of={older}')
+        self.assertNotIn('node.newer_methods', logs['only the older'])
+
+    def test_r4_each_family_closed_while_it_leads(self):
+        """A gateway closes them on an open connection; later the connection ends."""
+        world = self.world('--block-ms', '100', '--newer-rpc', start=False)
+        liar = self.liar(world)
+        relay = world.relay('one', endpoints=[liar.url])
+        for number, (name, rule) in enumerate(self.FAMILIES.items()):
+            with self.subTest(name):
+                proc.wait_for('the node', lambda: relay.text().count('chain.up') > number)
+                world.wait_leader(relay)
+                liar.reply = rule
+                self.sent(world, f'{name} on the connection')
+                liar.reply = None
+                liar.cut()
+        self.assertNotIn('ERR_PROTOCOL', relay.text())
+        self.assert_once(world)
+
+    def test_r4_the_server_ends_its_follow_subscriptions(self):
+        """As a node that is short of pins does. The runtime is upgraded, and blocks are taken back, meanwhile."""
+        world = self.world('--block-ms', '100', '--newer-rpc', '--follow-pins', '40', '--finality-lag', '5', start=False)
+        liar = self.liar(world, self.FAMILIES['only chainHead, no archive'])
+        relay = world.relay('one', endpoints=[liar.url])
+        world.wait_leader(relay)
+        self.sent(world, 'before')
+        world.chain.rpc('dev_upgrade', {'spec': 101})
+        self.sent(world, 'the next runtime')
+        world.chain.rpc('dev_reorg', {'depth': 2})
+        self.sent(world, 'a reorganization')
+        proc.wait_for('another subscription', lambda: liar.asked['chainHead_v1_follow'] > 2)
+        self.sent(world, 'after')
+        self.assertRegex(relay.text(), 'node.follow_again.*the server ended it')
+        self.assert_once(world)
+
+    def test_r4_pins_are_given_back(self):
+        """More blocks than the node pins: it has no reason to end the subscription."""
+        world = self.world('--block-ms', '25', '--newer-rpc', '--follow-pins', '160', start=False)
+        liar = self.liar(world, self.FAMILIES['only chainHead, no archive'])
+        relay = world.relay('one', endpoints=[liar.url])
+        world.wait_leader(relay)
+        best = world.best()
+        proc.wait_for('blocks', lambda: world.best() > best + 400)
+        self.sent(world, 'after them')
+        self.assertEqual(liar.asked['chainHead_v1_follow'], 1)
+        self.assert_once(world)
+
     def each_closed(self, methods, *options):
         world = self.world('--block-ms', '100', *options, start=False)
         before, logs = None, {}
-        for number, method in enumerate(methods):
+        rules = methods if isinstance(methods, dict) else {method: closed(method) for method in methods}
+        for number, (method, rule) in enumerate(rules.items()):
             with self.subTest(method):
-                liar = self.liar(world, closed(method))
+                liar = self.liar(world, rule)
                 relay = world.relay(f'number-{number}', endpoints=[liar.url])
                 relay.wait_log('relay.running')
                 if before:
@@ -193,13 +259,24 @@ class EndpointsTest(CaseTest):
 
     def test_r4_each_method_closed_with_a_good_second(self):
         """While it leads, and at the start of its successor."""
-        world = self.world('--block-ms', '100', start=False)
-        for number, method in enumerate((*self.ANOTHER_WAY, 'chain_getBlock')):
+        self.each_with_a_good_second({method: closed(method) for method in (*self.ANOTHER_WAY, 'chain_getBlock')})
+
+    def test_r4_each_newer_method_closed_with_a_good_second(self):
+        """The first one has nothing but chainHead_v1, and not all of that."""
+        family = self.FAMILIES['only chainHead, no archive']
+        refusal = family('chain_getBlock', [])
+        self.each_with_a_good_second({
+            alone: lambda method, params, alone=alone: refusal if method == alone else family(method, params)
+            for alone in self.ALONE_IN_CHAIN_HEAD}, '--newer-rpc')
+
+    def each_with_a_good_second(self, rules, *options):
+        world = self.world('--block-ms', '100', *options, start=False)
+        for number, (method, rule) in enumerate(rules.items()):
             with self.subTest(method):
                 liar = self.liar(world)
                 relay = world.relay(f'one-{number}', endpoints=[liar.url, world.chain.ws])
                 world.wait_leader(relay)
-                liar.reply = closed(method)
+                liar.reply = rule
                 self.sent(world, f'{method} while it leads')
                 relay.kill()
                 relay = world.relay(f'two-{number}', endpoints=[liar.url, world.chain.ws])

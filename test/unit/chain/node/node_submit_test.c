@@ -298,6 +298,12 @@ static bool gate(void *arg)
     return *(bool *)arg;
 }
 
+static bool gate_for_some(void *arg)
+{
+    unsigned *left = arg;
+    return *left > 0 && (*left)-- > 0;
+}
+
 /* A node grants two watches: what comes after them is submitted without one, and is watched again
  * when one of them has ended. */
 static void too_many_watches(void **state)
@@ -478,6 +484,201 @@ static void closed_meanwhile(void **state)
     rig_done(&rig);
 }
 
+/* ---- endpoints without author_*: transactionWatch_v1, transaction_v1 ---- */
+
+struct newer {
+    const char *events;    /* a JSON array; NULL: none */
+    const char *broadcast; /* the answer; NULL: transactionWatch_v1 is there */
+    unsigned watched, unwatched, broadcasts, refused;
+};
+
+static bool transaction(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                        const json_t *params)
+{
+    struct newer *s = f->hook_arg;
+    json_t *list, *item;
+    size_t i;
+    if (!strncmp(method, "author_", 7) ||
+        (s->broadcast && !strncmp(method, "transactionWatch", 16))) {
+        s->refused++;
+        fake_error(p, id, -32601, "Method not found", NULL);
+        return true;
+    }
+    if (!strcmp(method, "transactionWatch_v1_unwatch")) {
+        s->unwatched++;
+        fake_answer(p, id, json_true());
+        return true;
+    }
+    if (!strcmp(method, "transaction_v1_broadcast")) {
+        s->broadcasts++;
+        fake_answer(p, id, json_loads(s->broadcast, JSON_DECODE_ANY, NULL));
+        return true;
+    }
+    if (strcmp(method, "transactionWatch_v1_submitAndWatch") != 0)
+        return false;
+    assert_string_equal(json_string_value(json_array_get(params, 0)), "0x0c8401ff");
+    s->watched++;
+    fake_answer(p, id, json_string("WaWaWa"));
+    list = s->events ? json_loads(s->events, 0, NULL) : NULL;
+    json_array_foreach(list, i, item)
+        fake_notify(p, "transactionWatch_v1_watchEvent", "WaWaWa", json_incref(item));
+    json_decref(list);
+    return true;
+}
+
+static void start_newer(struct node_rig *rig, struct newer *s)
+{
+    rig_start(rig, 1, &contracts);
+    rig->config.call_timeout_ms = rig_patience(300);
+    rig->fake[0].hook = transaction;
+    rig->fake[0].hook_arg = s;
+    rig_up(rig);
+}
+
+#define INCLUDED(hash)                                                                             \
+    "{\"event\":\"bestChainBlockIncluded\",\"block\":{\"hash\":\"" hash "\",\"index\":1}}"
+
+static void a_transaction_watch(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct tx t = {0}, u = {0};
+    struct newer s = {.events = "[{\"event\":\"validated\"}," INCLUDED(
+                          H1) ",{\"event\":\"news\"},"
+                              "{\"event\":\"bestChainBlockIncluded\",\"block\":null}," INCLUDED(
+                                  H2) ",{\"event\":\"finalized\",\"block\":{\"hash\":\"" H2
+                                      "\",\"index\":1}}]"};
+    static const enum tx_status want[] = {TX_READY, TX_IN_BLOCK, TX_RETRACTED, TX_IN_BLOCK,
+                                          TX_FINALIZED};
+    start_newer(&rig, &s);
+    submit(&rig, &t, NULL, NULL);
+    wait_statuses(&rig, &t, ARRAY_LEN(want));
+    assert_int_equal(t.err.code, 0);
+    assert_int_equal(t.replies, 1);
+    assert_memory_equal(t.status, want, sizeof(want));
+    assert_true(t.has_hash[1] && t.has_hash[2] && !t.has_hash[0]);
+    assert_int_equal(s.refused, 2); /* what it refuses is known after the first one */
+    s.events = "[" INCLUDED(H1) "]";
+    submit(&rig, &u, NULL, NULL);
+    wait_statuses(&rig, &u, 1); /* its first event */
+    assert_int_equal(u.status[0], TX_IN_BLOCK);
+    assert_int_equal(s.refused, 2);
+    node_submit_forget(&u.submit);
+    rig_done(&rig);
+    assert_int_equal(s.watched, 2);
+}
+
+/* The reply is the refusal that author_submitExtrinsic would have been. */
+static void refused_by_its_first_event(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct tx t = {0};
+    struct newer s = {.events = "[{\"event\":\"invalid\",\"error\":\"Invalid transaction: "
+                                "Transaction is outdated\"}]"};
+    start_newer(&rig, &s);
+    submit(&rig, &t, NULL, NULL);
+    wait_for(&rig, &t.replied);
+    assert_int_equal(t.err.code, ERR_RPC);
+    assert_int_equal(t.submit.sub.call.rpc_code, 1010);
+    assert_string_equal(t.err.text, "Invalid Transaction");
+    assert_string_equal(t.submit.sub.call.rpc_data, "Transaction is outdated");
+    rig_done(&rig);
+    assert_int_equal(t.count, 0);
+    assert_false(t.lost);
+    assert_int_equal(s.unwatched, 0);
+}
+
+/* A pool had the bytes, whatever the first event is. */
+static void each_end_of_a_transaction_watch(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *events;
+        size_t statuses;
+        enum tx_status status;
+        bool lost;
+    } ends[] = {
+        {"[{\"event\":\"invalid\",\"error\":\"Extrinsic marked as invalid\"}]", 1, TX_INVALID,
+         false},
+        {"[{\"event\":\"validated\"},{\"event\":\"dropped\",\"error\":\"of a kind\"}]", 2,
+         TX_DROPPED, false},
+        {"[{\"event\":\"validated\"},{\"event\":\"finalized\"}]", 1, TX_READY, true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        struct node_rig rig;
+        struct tx t = {0};
+        struct newer s = {.events = ends[i].events};
+        start_newer(&rig, &s);
+        submit(&rig, &t, NULL, NULL);
+        wait_statuses(&rig, &t, ends[i].statuses);
+        if (ends[i].lost)
+            wait_for(&rig, &t.lost);
+        assert_int_equal(t.err.code, 0);
+        assert_int_equal(t.status[ends[i].statuses - 1], ends[i].status);
+        rig_done(&rig);
+        assert_int_equal(t.lost, ends[i].lost);
+    }
+}
+
+/* Nothing is known of the bytes: an id alone says nothing. */
+static void no_first_event(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct tx t = {0}, u = {0}, v = {0};
+    struct newer s = {0};
+    start_newer(&rig, &s);
+    submit(&rig, &t, NULL, NULL);
+    wait_for(&rig, &t.replied);
+    assert_int_equal(t.err.code, ERR_TIMEOUT);
+    assert_int_equal(t.submit.sub.call.written, true);
+    submit(&rig, &v, NULL, NULL);
+    submit(&rig, &u, NULL, NULL);
+    node_submit_forget(&v.submit);
+    rig_close_node(&rig);
+    wait_for(&rig, &u.replied);
+    assert_int_equal(u.err.code, ERR_CANCELED);
+    assert_false(v.replied || t.lost || u.lost);
+    rig_done(&rig);
+}
+
+static void broadcast(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct tx t = {0}, u = {0};
+    struct newer s = {.broadcast = "\"OpOpOp\""};
+    start_newer(&rig, &s);
+    submit(&rig, &t, NULL, NULL);
+    wait_for(&rig, &t.replied);
+    assert_int_equal(t.err.code, 0);
+    s.broadcast = "null"; /* it takes no more of them */
+    submit(&rig, &u, NULL, NULL);
+    wait_for(&rig, &u.replied);
+    assert_int_equal(u.err.code, ERR_RPC);
+    assert_int_equal(u.submit.sub.call.rpc_code, 0);
+    assert_int_equal(s.broadcasts, 2);
+    assert_int_equal(s.refused, 3);
+    rig_done(&rig);
+}
+
+/* The gate is asked before each try. */
+static void shut_between_two_ways(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct tx t = {0};
+    struct newer s = {0};
+    unsigned left = 2;
+    start_newer(&rig, &s);
+    submit(&rig, &t, gate_for_some, &left);
+    wait_for(&rig, &t.replied);
+    assert_int_equal(t.err.code, ERR_NET); /* the endpoint that refused may have the bytes */
+    assert_int_equal(s.watched, 0);
+    rig_done(&rig);
+}
+
 static void status_names(void **state)
 {
     (void)state;
@@ -520,6 +721,12 @@ int main(void)
         cmocka_unit_test(forgotten),
         cmocka_unit_test(timed_out),
         cmocka_unit_test(closed_meanwhile),
+        cmocka_unit_test(a_transaction_watch),
+        cmocka_unit_test(refused_by_its_first_event),
+        cmocka_unit_test(each_end_of_a_transaction_watch),
+        cmocka_unit_test(no_first_event),
+        cmocka_unit_test(broadcast),
+        cmocka_unit_test(shut_between_two_ways),
         cmocka_unit_test(status_names),
     };
     return cmocka_run_group_tests(tests, load, unload);

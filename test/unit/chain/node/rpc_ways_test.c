@@ -87,6 +87,10 @@ static bool hook(struct rig *rig, struct ws_peer *p, const char *method, const j
         answer(p, id, NULL);
         return true;
     }
+    if (!strcmp(method, "chainHead_v1_follow")) {
+        answer(p, id, NULL);
+        return true;
+    }
     for (size_t i = 0; i < ANSWERS && script.q->newer[i].method; i++)
         if (!strcmp(script.q->newer[i].method, method)) {
             script.asked_newer++;

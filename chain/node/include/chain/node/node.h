@@ -195,7 +195,16 @@ void node_expect_height(struct node *n, uint64_t height);
  * index. */
 size_t node_watch_account(struct node *n, const uint8_t *account_id, size_t len);
 
-/* One submission (author_submitAndWatchExtrinsic), embedded by its owner. */
+/* In the order in which they are tried. */
+enum node_submit_way {
+    SUBMIT_WATCHED,     /* author_submitAndWatchExtrinsic */
+    SUBMIT_PLAIN,       /* author_submitExtrinsic */
+    SUBMIT_TRANSACTION, /* transactionWatch_v1_submitAndWatch */
+    SUBMIT_BROADCAST,   /* transaction_v1_broadcast */
+    SUBMIT_WAYS
+};
+
+/* One submission, embedded by its owner. */
 struct node_submit {
     struct rpc_sub sub; /* in on_reply: .call.err, .rpc_code, .rpc_data describe a refusal */
     /* private */
@@ -207,7 +216,14 @@ struct node_submit {
     void *gate_arg;
     struct buf params; /* until the answer */
     bool done, watched;
-    bool written; /* by a first try, with a watch, which the node refused: it may have the bytes */
+    bool written; /* in a way before, which the node refused: it may have the bytes */
+    enum node_submit_way way;
+    /* SUBMIT_TRANSACTION */
+    bool pending; /* its first event, which is the reply, has not come */
+    struct loop_timer *first;
+    bool *gone;    /* set when the owner forgets it in on_reply */
+    bool in_block; /* in `block`, when it was notified last */
+    uint8_t block[32];
 };
 /* Submit an extrinsic.
  *   gate       is asked immediately before the bytes go to the socket; false: nothing is sent
