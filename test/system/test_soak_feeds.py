@@ -185,7 +185,8 @@ class Soak(CaseTest):
         places = {f'feed/payouts/{n}/{i}': c for n in range(NUMBERS) for i, c in enumerate(self.calls(n))}
         self.assertEqual(sorted(keys), sorted(places))
         self.of_world.committed.update({places[k]: tx for k, tx in keys.items()})
-        self.of_world.settle(PATIENCE_S)
+        proc.wait_for('every call to end', lambda: not self.of_world.unfinished(), PATIENCE_S, 0.2)
+        relayed = time.monotonic() - self.begun
         self.assertEqual(self.of_world.rows("SELECT count(*) FROM txrelay.outbox o JOIN txrelay.accounts a USING (account) "
                                             "WHERE a.alias = 'carol'"), [(WAITING,)], 'I10: the paused account was sent for')
         self.of_world.committed.update(self.of_carol)
@@ -198,7 +199,7 @@ class Soak(CaseTest):
         self.assertEqual([r[:2] for r in nonces], sorted(r[:2] for r in nonces), 'nonces follow the numbers')
         counts = sum((p.counts for p in grpcio), Counter())
         self.assertGreater(sum(counts[name] for name in FAULTS), 0)
-        report(f'{NUMBERS} numbers of 8 publishers in {published:.0f} s, {len(places)} calls finalized once; '
+        report(f'{NUMBERS} numbers of 8 publishers in {published:.0f} s, {len(places)} calls finalized once after {relayed:.0f} s; '
                f'{self.counts["leader kills"]} leaders and {sum(p.kills for p in pushed)} publishers killed; '
                f'slowest enqueue beside it {self.slowest * 1000:.0f} ms; {figures}')
         report(f'  faults: { {name: counts[name] for name in FAULTS} }')
