@@ -86,10 +86,11 @@ class Publisher(threading.Thread):
     """One copy of a producer, until everything up to `last` is acknowledged to it. content(n): the calls of batch n, once it
     is produced (it may wait). faults: {name: chance of it at each batch}."""
 
-    def __init__(self, wire, key, targets, content, last, dice, faults=None):
+    def __init__(self, wire, key, targets, content, last, dice, faults=None, token=None):
         super().__init__(daemon=True)
         self.wire, self.key, self.targets, self.content, self.last, self.dice = wire, key, targets, content, last, dice
         self.faults = dict(faults or {})
+        self.metadata = [('authorization', f'Bearer {token}')] if token else None
         self.acked, self.offered, self.faulty, self.target = -1, -1, False, None
         self.counts, self.broken, self.over = Counter(), [], threading.Event()
 
@@ -107,7 +108,7 @@ class Publisher(threading.Thread):
         self.counts['sessions'] += 1
         with grpc.insecure_channel(target, OPTIONS) as channel:
             publish = channel.stream_stream(PATH, self.wire.Request.SerializeToString, self.wire.Response.FromString)
-            self.call = publish(iter(self.out.get, None), timeout=ANSWER_S)
+            self.call = publish(iter(self.out.get, None), timeout=ANSWER_S, metadata=self.metadata)
             try:
                 self.offer(self.acked + 1)
                 for answer in self.call:
