@@ -173,7 +173,16 @@ class Soak(CaseTest):
         self.assertEqual([p.acked for p in everybody], [NUMBERS - 1] * 8)
         return grpcio, pushed
 
-    def test_publishers(self):
+    def check_b56_logs(self):
+        """B56: each step of a session, with its id."""
+        logs = ''.join(r.text() for r in self.of_world.relays)
+        steps = [('info', e) for e in ('feed.connected session', 'feed.primary feed=payouts session', 'feed.published feed=payouts session',
+                                       'feed.disconnected session')]
+        for level, step in [*steps, ('warn', 'feed.ended feed=payouts session')]:
+            self.assertRegex(logs, rf'level={level} event={step}=\d+')
+        self.assertRegex(logs, 'level=warn event=feed.ended .*status=DUPLICATE_BLOCK')
+
+    def test_b01_b02_b43_publishers(self):
         grpcio, pushed = self.publish()
         published = time.monotonic() - self.begun
         self.assertEqual(self.cursor(), NUMBERS - 1)
@@ -197,6 +206,7 @@ class Soak(CaseTest):
                                        ON f.id BETWEEN b.first_id AND b.last_id JOIN txrelay.accounts a ON a.account = f.account
                                        WHERE a.alias = 'alice' ORDER BY f.nonce''')
         self.assertEqual([r[:2] for r in nonces], sorted(r[:2] for r in nonces), 'nonces follow the numbers')
+        self.check_b56_logs()
         counts = sum((p.counts for p in grpcio), Counter())
         self.assertGreater(sum(counts[name] for name in FAULTS), 0)
         report(f'{NUMBERS} numbers of 8 publishers in {published:.0f} s, {len(places)} calls finalized once after {relayed:.0f} s; '

@@ -251,7 +251,7 @@ static void test_a_batch_is_sent_again(void **state)
 }
 
 /* The cursor is at 4: what it has is dropped, and it goes on with 5. */
-static void test_a_cursor_beyond_is_followed(void **state)
+static void test_bp15_a_cursor_beyond_is_followed_at_once(void **state)
 {
     struct world *w = *state;
     open_door(w, NULL);
@@ -260,6 +260,10 @@ static void test_a_cursor_beyond_is_followed(void **state)
         put(w, n, 1, 10);
     until_acked(w, 6);
     assert_int_equal(w->room.trailers, 2);
+    /* What was on its way when the answer came counts as nothing: no other stream, no back-off. */
+    assert_int_equal(w->room.opened, 1);
+    assert_int_equal(w->room.headers, 3);
+    assert_int_equal(w->notes[FEED_CLIENT_ENDED] + w->notes[FEED_CLIENT_LOST], 0);
 }
 
 /* The relay's database lost 1 and 2, which were acknowledged. They are not here any more: the
@@ -632,7 +636,7 @@ static void send_batch(struct world *w, struct feed_wire_item *items, const char
 }
 
 /* Two batches in one request, and more behind it: a hold keeps what follows back. */
-static void test_a_held_stream_gives_nothing(void **state)
+static void test_b24_a_held_stream_gives_nothing(void **state)
 {
     struct world *w = *state;
     struct feed_wire_item items[6];
@@ -663,7 +667,7 @@ static void test_a_held_stream_gives_nothing(void **state)
     buf_done(&out);
 }
 
-static void test_a_publisher_that_vanishes_is_gone(void **state)
+static void test_b08_a_publisher_that_vanishes_is_gone(void **state)
 {
     struct world *w = *state;
     open_door(w, NULL);
@@ -681,6 +685,31 @@ static void test_a_publisher_that_vanishes_is_gone(void **state)
         loop_turn(w->loop);
     assert_null(w->room.held);
     assert_int_equal(feed_door_sessions(w->door), 0);
+}
+
+/* The answers to one that does not read have a cap, and the others do not wait for it. */
+static void test_bp4_bp17_a_publisher_that_never_reads_is_ended(void **state)
+{
+    struct world *w = *state;
+    open_door(w, NULL);
+    bare_call(w, FEED_WIRE_PUBLISH);
+    grpc_call_pause(w->call, true);
+    publish(w, "take", w->target, NULL);
+    put(w, 0, 1, 10);
+    until_acked(w, 0);
+    assert_int_equal(w->room.open, 2);
+    while (w->room.open == 2) {
+        for (int i = 0; i < 100; i++)
+            fake_room_push(&w->room, FEED_MSG_ACK, 0);
+        loop_turn(w->loop);
+    }
+    put(w, 1, 1, 10);
+    until_acked(w, 1);
+    assert_int_equal(w->room.open, 1);
+    assert_int_equal(w->notes[FEED_CLIENT_ENDED] + w->notes[FEED_CLIENT_LOST], 0);
+    while (!w->ends)
+        loop_run(w->loop);
+    assert_int_equal(w->status, GRPC_RESOURCE_EXHAUSTED);
 }
 
 static void test_a_drain_sends_publishers_elsewhere(void **state)
@@ -706,7 +735,7 @@ int main(void)
         T(test_a_large_batch_crosses_in_pieces),
         T(test_a_skipped_batch_is_acknowledged_later),
         T(test_a_batch_is_sent_again),
-        T(test_a_cursor_beyond_is_followed),
+        T(test_bp15_a_cursor_beyond_is_followed_at_once),
         T(test_lost_numbers_are_told),
         T(test_lost_numbers_are_put_again),
         T(test_numbers_before_the_first_are_awaited),
@@ -720,8 +749,9 @@ int main(void)
         T(test_what_other_machines_reach_needs_proof),
         T(test_requests_that_are_wrong),
         T(test_b56_a_stream_that_is_cut_has_a_reason),
-        T(test_a_held_stream_gives_nothing),
-        T(test_a_publisher_that_vanishes_is_gone),
+        T(test_b24_a_held_stream_gives_nothing),
+        T(test_b08_a_publisher_that_vanishes_is_gone),
+        T(test_bp4_bp17_a_publisher_that_never_reads_is_ended),
         T(test_a_drain_sends_publishers_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -293,6 +294,28 @@ static int raw_connect(struct world *w)
     inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
     assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
     return fd;
+}
+
+/* A peer that vanished without a word: TCP asks too, on both sides. */
+static void test_b07_tcp_asks_whether_the_peer_is_there(void **state)
+{
+    struct world *w = *state;
+    int sides = 0;
+    serve(w, NULL, NULL);
+    dial(w, NULL, NULL);
+    for (int fd = 3; fd < 256; fd++) {
+        struct sockaddr_in peer;
+        socklen_t len = sizeof(peer), size = sizeof(int);
+        int on = 0, idle_s = 0;
+        if (getpeername(fd, (struct sockaddr *)&peer, &len) || peer.sin_family != AF_INET)
+            continue;
+        assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, &size), 0);
+        assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, &size), 0);
+        assert_int_equal(on, 1);
+        assert_in_range(idle_s, 1, 60);
+        sides++;
+    }
+    assert_int_equal(sides, 2);
 }
 
 static void test_connections_have_a_cap(void **state)
@@ -620,6 +643,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_cleartext_stays_on_this_machine, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unix_sockets, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nobody_listens, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_b07_tcp_asks_whether_the_peer_is_there, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_connections_have_a_cap, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_socket_that_says_nothing_is_closed, set_up,
                                         tear_down),
