@@ -59,9 +59,16 @@ class Raw:
     def __init__(self, path, begin=True):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(60)
-        self.socket.connect(path)
+        proc.wait_for('a connection', lambda: self.connects(path))
         if begin:
             self.send(PREFACE + frame(SETTINGS))
+
+    def connects(self, path):
+        try:
+            self.socket.connect(path)
+        except BlockingIOError:  # too many wait to be accepted
+            return False
+        return True
 
     def send(self, data):
         """As far as the other side takes it: it may close first."""
