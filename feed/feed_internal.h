@@ -105,6 +105,7 @@ struct feed_room {
     struct feed_lead *leads;       /* uthash by account */
     struct feed_session *sessions; /* uthash by id */
     uint64_t session_ids;
+    size_t asking;            /* sessions that wait for a read of the feeds */
     struct loop_timer *timer; /* the next read of all feeds */
     uint64_t reads, read_at;  /* that began; when the last one did */
     bool reading, read_again, known, draining, closing;

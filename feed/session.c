@@ -10,6 +10,8 @@
 #include "feed/wire/wire.h"
 #include "feed_internal.h"
 
+enum { ASKING_MAX = 16 }; /* each keeps a request, while it waits for a read of the feeds */
+
 struct feed_session *feed__session_of(struct feed_room *room, uint64_t id)
 {
     struct feed_session *s;
@@ -113,7 +115,12 @@ void feed_session_header(struct feed_session *s, const char *feed, int64_t numbe
     struct feed *f = s->feed ? s->feed : feed__find(s->room, feed);
     s->number = number;
     memcpy(s->publisher, publisher, FEED_KEY);
+    if (!f && s->room->asking >= ASKING_MAX) {
+        refuse(s, FEED_END_ERROR, "the feeds are not known now: try again");
+        return;
+    }
     if (!f) { /* it may be new: the feeds are read again first */
+        s->room->asking++;
         s->asked = xstrdup(feed);
         s->asked_after = s->room->reads;
         s->ops->hold(s->ctx, true);
@@ -133,6 +140,7 @@ void feed__asked(struct feed_session *s, bool failed)
     char *name = s->asked;
     struct feed *f = feed__find(s->room, name);
     s->asked = NULL;
+    s->room->asking--;
     if (f)
         bind_to(s, f);
     else if (failed)
@@ -223,6 +231,7 @@ void feed_session_gone(struct feed_session *s)
     HASH_DEL(room->sessions, s);
     if (f)
         feed__step(f, &(struct feed_event){.type = FEED_EV_GONE, .session = s->id});
+    room->asking -= s->asked != NULL;
     free(s->asked);
     free(s->peer);
     free(s);

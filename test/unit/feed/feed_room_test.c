@@ -20,7 +20,7 @@
 #include "feed/wire/wire.h"
 #include "page.h"
 
-enum { SESSIONS = 8, KEYS = 3, DEADLINE_MS = 30000, EPOCH = 7, ACCOUNT = 1 };
+enum { SESSIONS = 18, KEYS = 3, DEADLINE_MS = 30000, EPOCH = 7, ACCOUNT = 1 };
 
 /* ---- the relay, as far as the room sees it ---- */
 
@@ -612,6 +612,25 @@ static void issue16_3_a_new_feed_is_found_at_once(void **state)
                     DEADLINE_MS);
 }
 
+/* Each session that waits keeps a request: they are few. */
+static void b04_few_sessions_wait_for_a_feed_that_is_not_known(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 17; i++) {
+        connect_to(i);
+        header(i, "nowhere", 5, 0);
+        assert_string_equal(said(i),
+                            i < 16 ? "" : "end ERROR -1 (the feeds are not known now: try again)");
+    }
+    gone(0); /* its place is free */
+    connect_to(17);
+    header(17, "nowhere", 5, 0);
+    assert_string_equal(said(17), "");
+    for (size_t i = 1; i < 16; i++)
+        hears(i, "end INVALID_REQUEST -1 (there is no such feed at this relay)");
+    hears(17, "end INVALID_REQUEST -1 (there is no such feed at this relay)");
+}
+
 /* The database is not reachable in the first moment: publishers need not wait for the next look. */
 static void issue16_5_a_relay_that_starts_knows_its_feeds_soon(void **state)
 {
@@ -787,6 +806,7 @@ int main(void)
         TEST(bp16_a_copy_is_kept_until_its_answer_comes),
         TEST(issue16_5_another_relay_is_named),
         TEST(issue16_3_a_new_feed_is_found_at_once),
+        TEST(b04_few_sessions_wait_for_a_feed_that_is_not_known),
         TEST(issue16_5_a_relay_that_starts_knows_its_feeds_soon),
         TEST(a_stale_epoch_ends_the_sessions),
         TEST(a_paused_or_removed_feed_takes_nothing),
