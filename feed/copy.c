@@ -3,6 +3,8 @@
  *   collect -> (thread) count, digest, signature, form of each call -> (loop, in slices) each call
  *   decodes by the chain's metadata -> the core -> the database
  *
+ * A small copy is not worth the way to the thread and back.
+ *
  * The metadata belongs to the node and may be replaced at any time, so the thread does not use it.
  * Calls are decoded on the loop, a few milliseconds at a time. */
 #include <inttypes.h>
@@ -19,8 +21,9 @@
 #include "feed_internal.h"
 
 enum {
-    SLICE_NS = 2000000, /* of decoding in one turn of the loop */
-    AGAIN_MS = 200,     /* the metadata is not known: look again */
+    SLICE_NS = 2000000,  /* of decoding in one turn of the loop */
+    AGAIN_MS = 200,      /* the metadata is not known: look again */
+    SMALL_BYTES = 16384, /* a copy up to this is verified at once: some 0.3 ms */
     AMOUNT_DIGITS = 39,
     PRIORITY_MAX = 1000,
     RETRIES_MAX = 100,
@@ -83,7 +86,7 @@ void feed__copy_drop(struct feed *f, uint64_t id)
         free_copy(c);
 }
 
-/* ---- on the thread ---- */
+/* ---- on the thread, or at once ---- */
 
 static bool is_amount(const char *text)
 {
@@ -259,6 +262,15 @@ static void on_verified(struct loop_work *w)
     next_slice(c);
 }
 
+static void on_small(struct loop_task *task)
+{
+    struct feed_copy_bytes *c = CONTAINER_OF(task, struct feed_copy_bytes, slice);
+    if (c->err.code)
+        verified(c, false);
+    else
+        check_slice(task);
+}
+
 void feed__copy_verify(struct feed_copy_bytes *c, const struct feed_trailer *t)
 {
     struct feed_room *room = c->feed->room;
@@ -267,6 +279,11 @@ void feed__copy_verify(struct feed_copy_bytes *c, const struct feed_trailer *t)
     memcpy(c->signature, t->signature, FEED_SIGNATURE);
     c->again = loop_timer_new(room->loop, on_again, c);
     c->busy = true;
+    if (c->body.len <= SMALL_BYTES) {
+        verify(&c->work);
+        loop_post(room->loop, &c->slice, on_small);
+        return;
+    }
     room->works++;
     loop_work_start(room->loop, &c->work, verify, on_verified);
 }

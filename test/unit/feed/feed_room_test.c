@@ -368,6 +368,29 @@ static void b03_b29_what_is_not_valid_never_reaches_the_database(void **state)
     assert_int_equal(host.takes, 0);
 }
 
+/* The same of a copy that is verified on the thread. */
+static void b03_b29_a_large_copy_is_verified_too(void **state)
+{
+    (void)state;
+    static const struct {
+        enum fault fault;
+        const char *text;
+    } cases[] = {
+        {WRONG_COUNT, "the trailer says 10001 calls, and there are 10000"},
+        {WRONG_DIGEST, "the digest of the trailer is not that of the calls"},
+        {WRONG_SIGNATURE, "the signature is not that of the header's publisher"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char expected[300];
+        connect_to(0);
+        send_batch_of(0, 5, 10000, 1, cases[i].fault);
+        snprintf(expected, sizeof(expected), "end BAD_BLOCK_PROOF 4 (%s)", cases[i].text);
+        hears(0, expected);
+        gone(0);
+    }
+    assert_int_equal(host.takes, 0);
+}
+
 static void b29_options_are_checked(void **state)
 {
     (void)state;
@@ -745,7 +768,7 @@ static void it_closes_while_a_batch_is_verified(void **state)
 {
     (void)state;
     connect_to(0);
-    send_batch_of(0, 5, 1000, 0x0a, NONE);
+    send_batch_of(0, 5, 10000, 0x0a, NONE);
     gone(0); /* teardown closes the room at once */
 }
 
@@ -794,6 +817,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(b43_a_batch_is_verified_stored_and_acknowledged),
         TEST(b03_b29_what_is_not_valid_never_reaches_the_database),
+        TEST(b03_b29_a_large_copy_is_verified_too),
         TEST(b29_options_are_checked),
         TEST(tc_fv_001_a_bad_copy_is_followed_by_a_good_one),
         TEST(b10_who_does_not_begin_with_a_header_is_refused),
