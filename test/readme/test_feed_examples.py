@@ -8,6 +8,8 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from harness import proc  # noqa: E402
+from harness.bouncer import free_port  # noqa: E402
+from harness.certificates import Certificates  # noqa: E402
 from harness.chain import remark  # noqa: E402
 from harness.relay import cli  # noqa: E402
 from harness.world import World  # noqa: E402
@@ -35,13 +37,15 @@ class FeedExamples(unittest.TestCase):
     def relay(self, world, name):
         return world.relay(name, extra=f'feeds:\n  listen: unix:{world.dir}/{name}.feeds\n')
 
-    def start(self, world, name, relays, key, lines):
+    def start(self, world, name, relays, key, lines, env=None):
+        """relays: their names, or one address."""
+        to = relays if isinstance(relays, str) else ','.join(f'unix:{world.dir}/{r.name}.feeds' for r in relays)
         path = os.path.join(world.dir, f'{name}.batches')
         with open(path, 'w') as file:
             file.write(lines)
         with open(path) as file:
-            return proc.Process([*self.programs[name], 'prices', ','.join(f'unix:{world.dir}/{r.name}.feeds' for r in relays), key],
-                                f'{world.dir}/{name}.log', cwd=world.dir, stdin=file)
+            return proc.Process([*self.programs[name], 'prices', to, key], f'{world.dir}/{name}.log', cwd=world.dir, stdin=file,
+                                env=env)
 
     def last(self, world):
         return world.pg.value("SELECT last_number FROM txrelay.feeds WHERE name = 'prices'")
@@ -74,6 +78,31 @@ class FeedExamples(unittest.TestCase):
             self.assertEqual(sorted(ids), sorted(places))
             world.committed = {places[key]: tx for key, tx in ids.items()}
             self.assertEqual(world.settle()['finalized'], 3 * NUMBERS)
+
+    def test_over_mutual_tls_with_a_token(self):
+        files, port = Certificates(), free_port()
+        files.authority()
+        files.certificate('relay', 'localhost')
+        files.certificate('publisher', 'publisher.test')
+        with open(files.path('token'), 'w') as file:
+            file.write('open sesame\n')
+        with World() as world:
+            self.install(world)
+            names = {'cert_file': 'relay.pem', 'key_file': 'relay.key', 'ca_file': 'ca.pem', 'token_file': 'token'}
+            relay = world.relay('one', extra=f'feeds:\n  listen: tcp:127.0.0.1:{port}\n' +
+                                ''.join(f'  {k}: {files.path(v)}\n' for k, v in names.items()))
+            world.wait_leader(relay)
+            keys = {name: self.key(world, name) for name in self.programs}
+            cli('feed', 'create', 'prices', 'alice', *[public for _, public in keys.values()], '--database', world.pg.dsn)
+            relay.wait_log(r'event=feed\.served')
+            env = {'CA': files.path('ca.pem'), 'CERT': files.path('publisher.pem'), 'CERT_KEY': files.path('publisher.key')}
+            for name, (key, _) in keys.items():
+                refused = self.start(world, name, f'localhost:{port}', key, '["0x00001468656c6c6f"]\n', env={**env, 'TOKEN': 'closed'})
+                self.assertEqual(refused.child.wait(60), 1, refused.text())
+                taken = self.start(world, name, f'localhost:{port}', key, '["0x00001468656c6c6f"]\n', env={**env, 'TOKEN': 'open sesame'})
+                self.assertEqual(taken.child.wait(60), 0, taken.text())
+                self.assertIn('acknowledged 0\n', taken.text())
+            self.assertEqual(self.last(world), 0)
 
     def test_what_the_relay_refuses_is_an_end(self):
         with World() as world:
