@@ -122,6 +122,36 @@
     X(FEED_LATE_BELIEVED, "feed-late-believed",                                                    \
       "the answer about a lost copy counts for the one that replaced it")
 
+/* Those of the core of the sites, which has a simulation of its own (test/unit/site): the variants
+ * that docs/design.md refutes. */
+#define SITE_PLANT_TABLE(X)                                                                        \
+    X(SITE_EARLY, "site-early", "a grant leaves before it is committed")                           \
+    X(SITE_BY_ID, "site-by-id", "a grant names the transaction, not the bytes")                    \
+    X(SITE_SILENCE, "site-silence", "another nonce is granted because nobody answers")             \
+    X(SITE_UNGRANTED, "site-ungranted", "bytes are dispatched that were not granted")              \
+    X(SITE_UNFINAL, "site-unfinal", "bytes count as dead by a block that is not final")            \
+    X(SITE_PER_DELEGATE, "site-per-delegate",                                                      \
+      "a second delegate's bytes are granted while the first one's can be included")               \
+    X(SITE_FORGETFUL, "site-forgetful", "a successor does not read what was granted")              \
+    X(SITE_TOLD, "site-told", "lost commits: the members' answers end the wait")                   \
+    X(SITE_NO_WAIT, "site-no-wait", "lost commits: nobody waits")                                  \
+    X(SITE_WAIT_BEHIND, "site-wait-behind",                                                        \
+      "lost commits: the wait is counted from a node that is behind")                              \
+    X(SITE_WAIT_MEMORY, "site-wait-memory", "lost commits: the wait is not on record")             \
+    X(SITE_ERA_LONG, "site-era-long", "bytes are granted that live longer than the bound")         \
+    X(SITE_HASH_ONLY, "site-hash-only",                                                            \
+      "lost commits: blocks are searched for the hashes that are left alone")                      \
+    X(SITE_CANCEL_BLIND, "site-cancel-blind",                                                      \
+      "lost commits: a transaction without a grant is cancelled at once")                          \
+    X(SITE_SELF_FREE, "site-self-free",                                                            \
+      "a site signs its own transaction while another one's bytes can be included")                \
+    X(SITE_NONCE_ONLY, "site-nonce-only",                                                          \
+      "the same nonce of another key counts as the same place")                                    \
+    X(SITE_BEST_END, "site-best-end", "a transaction ends by the best block")                      \
+    X(SITE_IMMORTAL, "site-immortal", "immortal bytes are granted")                                \
+    X(SITE_ABOVE, "site-above", "the line begins above a hole, and nobody fills it")               \
+    X(SITE_STICKY_ID, "site-sticky-id", "a transaction whose bytes are dead counts as known")
+
 enum plant {
     PLANT_NONE,
 #define X(NAME, name, text) PLANT_##NAME,
@@ -131,7 +161,11 @@ enum plant {
 #define X(NAME, name, text) PLANT_##NAME,
     FEED_PLANT_TABLE(X)
 #undef X
-        FEED_PLANT_END
+        FEED_PLANT_END,
+#define X(NAME, name, text) PLANT_##NAME,
+    SITE_PLANT_TABLE(X)
+#undef X
+        SITE_PLANT_END
 };
 
 #ifdef TXRELAY_PLANT
