@@ -56,10 +56,11 @@ const char *window_runtime(const struct window *w)
     return b ? b->runtime : w->runtime;
 }
 
-/* {"type":"valid","spec":{..}}. Anything else: NULL. */
+/* {"type":"valid","spec":{..}}; chopsticks has the version without that around it. Anything else:
+ * NULL. */
 static char *version_of(const struct jv *runtime)
 {
-    const struct jv *spec = jv_get(runtime, "spec");
+    const struct jv *spec = jv_get(runtime, "specVersion") ? runtime : jv_get(runtime, "spec");
     size_t len;
     if (!jv_is(spec, JV_OBJECT))
         return NULL;

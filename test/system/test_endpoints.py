@@ -164,6 +164,7 @@ class EndpointsTest(CaseTest):
         'only chainHead, no archive': closed_families(*OLDER, 'archive_v1_'),
         'only broadcasts': closed_families(*OLDER, 'archive_v1_', 'transactionWatch_v1_'),
         'no archive, author_ is there': closed_families('chain_', 'state_', 'archive_v1_'),
+        'chain_getBlock and the archive': closed_families('chain_getBlock', 'archive_v1_', but=('chain_getBlockHash',)),
     }
     ALONE_IN_CHAIN_HEAD = ('chainHead_v1_follow', 'chainHead_v1_header', 'chainHead_v1_body', 'chainHead_v1_call',
                            'chainHead_v1_storage', 'transactionWatch_v1_submitAndWatch', 'transaction_v1_broadcast')
@@ -171,6 +172,7 @@ class EndpointsTest(CaseTest):
     def test_r4_each_family_closed(self):
         """At a start, and at the failover from the relay before."""
         logs = self.each_closed(self.FAMILIES, '--newer-rpc')
+        self.assertRegex(logs['chain_getBlock and the archive'], 'node.newer_methods.*instead_of=chain_getBlock\\b')
         for name in ('only chainHead, no archive', 'only broadcasts'):
             for older in ('chain_getBlock', 'chain_getHeader', 'state_call', 'state_getStorage', 'chain_subscribeNewHeads',
                           'chain_subscribeFinalizedHeads', 'state_subscribeRuntimeVersion', 'chain_getFinalizedHead'):
@@ -433,11 +435,14 @@ class EndpointsTest(CaseTest):
         wrong = self.liar(world, of_another_chain)
         hashless = self.liar(world, closed('chain_getBlockHash', 'archive_v1_hashByHeight'))
         bodiless = self.liar(world, closed('chain_getBlock'))
-        endpoints = [world.chain.ws, poor.url, lost.url, wrong.url, hashless.url, bodiless.url]
+        newer = self.liar(world, self.FAMILIES['only chainHead, no archive'])
+        endpoints = [world.chain.ws, poor.url, lost.url, wrong.url, hashless.url, bodiless.url, newer.url]
         relay = world.relay('checked', endpoints=endpoints, start=False)
         done = cli('check', '--config', relay.config)
         for text in (f'endpoint +{world.chain.ws}', 'it lists its pool', 'it answers each one that this check needed',
-                     'System.BlockHash in place of chain_getBlockHash', 'archive_v1_body in place of chain_getBlock', f'author_pendingExtrinsics.*not this method',
+                     'System.BlockHash in place of chain_getBlockHash', 'archive_v1_body in place of chain_getBlock',
+                     'chainHead_v1_header in place of chain_getHeader', 'chainHead_v1_follow in place of chain_subscribeNewHeads',
+                     'chainHead_v1_storage in place of state_getStorage', f'author_pendingExtrinsics.*not this method',
                      'its body is there, its state is there', 'its body is gone, its state is gone', 'another chain',
                      'not every endpoint is usable'):
             self.assertRegex(done.stdout, text)

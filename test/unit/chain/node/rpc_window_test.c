@@ -126,6 +126,9 @@ static void the_runtime_of_the_best_block(void **state)
     assert_string_equal(window_runtime(&w), "{\"specVersion\":1}");
     assert_true(best(&w, 12));
     assert_string_equal(window_runtime(&w), "{\"specVersion\":2}");
+    assert_true(add(&w, 212, 11, "{\"specVersion\":3}")); /* chopsticks */
+    assert_true(best(&w, 212));
+    assert_string_equal(window_runtime(&w), "{\"specVersion\":3}");
     assert_true(best(&w, 211)); /* and back */
     assert_string_equal(window_runtime(&w), "{\"specVersion\":1}");
     assert_true(best(&w, 12));
