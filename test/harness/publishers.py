@@ -20,7 +20,7 @@ PROTO = os.path.join(proc.ROOT, 'feed/wire/feed.proto')
 PATH = '/txrelay.feed.v1.Feed/Publish'
 # A connection of its own for each channel, which notices within seconds that a relay is gone.
 OPTIONS = (('grpc.use_local_subchannel_pool', 1), ('grpc.keepalive_time_ms', 10000), ('grpc.keepalive_timeout_ms', 5000))
-ANSWER_S = 60  # without an answer the publisher tries another relay
+STREAM_S = 60  # a stream is opened anew after this, so a publisher that waits in vain tries another relay
 
 _sodium = ctypes.CDLL(ctypes.util.find_library('sodium'))
 
@@ -86,11 +86,11 @@ class Publisher(threading.Thread):
     """One copy of a producer, until everything up to `last` is acknowledged to it. content(n): the calls of batch n, once it
     is produced (it may wait). faults: {name: chance of it at each batch}."""
 
-    def __init__(self, wire, key, targets, content, last, dice, faults=None, token=None):
+    def __init__(self, wire, key, targets, content, last, dice, faults=None, token=None, stream_s=STREAM_S):
         super().__init__(daemon=True)
         self.wire, self.key, self.targets, self.content, self.last, self.dice = wire, key, targets, content, last, dice
         self.faults = dict(faults or {})
-        self.metadata = [('authorization', f'Bearer {token}')] if token else None
+        self.stream_s, self.metadata = stream_s, [('authorization', f'Bearer {token}')] if token else None
         self.acked, self.offered, self.faulty, self.target = -1, -1, False, None
         self.counts, self.broken, self.over = Counter(), [], threading.Event()
 
@@ -108,7 +108,7 @@ class Publisher(threading.Thread):
         self.counts['sessions'] += 1
         with grpc.insecure_channel(target, OPTIONS) as channel:
             publish = channel.stream_stream(PATH, self.wire.Request.SerializeToString, self.wire.Response.FromString)
-            self.call = publish(iter(self.out.get, None), timeout=ANSWER_S, metadata=self.metadata)
+            self.call = publish(iter(self.out.get, None), timeout=self.stream_s, metadata=self.metadata)
             try:
                 self.offer(self.acked + 1)
                 for answer in self.call:

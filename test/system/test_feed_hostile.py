@@ -103,7 +103,8 @@ class Hostile(unittest.TestCase):
         self.world.wait_leader(self.relay)
         self.wire, key = Wire(self.world.dir, 'payouts'), Key(bytes(32))
         cli('feed', 'create', 'payouts', 'alice', key.public.hex(), '--database', self.world.pg.dsn)
-        self.honest = Publisher(self.wire, key, [f'unix:{self.path}'], self.content, 10 ** 9, random.Random(1), token=TOKEN)
+        self.honest = Publisher(self.wire, key, [f'unix:{self.path}'], self.content, 10 ** 9, random.Random(1), token=TOKEN,
+                                stream_s=3600)
         self.honest.start()
         self.addCleanup(self.honest.join)
         self.addCleanup(self.honest.over.set)
