@@ -85,10 +85,11 @@ struct node *node_new(struct loop *l, const struct node_config *config, struct e
     n->config = *config;
     if (!n->config.silence_timeout_ms)
         n->config.silence_timeout_ms = 15000;
+    n->round = 1;
     n->genesis_known = config->genesis != NULL;
     if (config->genesis)
         memcpy(n->genesis, config->genesis, 32);
-    n->backoff = (struct backoff){.base_ms = 200, .cap_ms = 5000};
+    n->backoff = (struct backoff){.base_ms = 200, .cap_ms = 5000, .knee_ms = RPC_KNEE_MS};
     n->rng = (struct rng){loop_seed(l)};
     n->best.node = n->finalized.node = n;
     n->finalized.finalized = true;
@@ -217,16 +218,20 @@ void node__ready(struct node *n)
     PRE(n->phase == NODE_HANDSHAKE_WAIT && n->runtime);
     n->phase = NODE_READY;
     n->failures = 0;
+    n->round++;
     n->endpoints[n->endpoint_at].down[0] = 0;
     n->endpoints[n->endpoint_at].failed_at = 0;
     n->endpoints[n->endpoint_at].waited = false;
     n->recheck_at = loop_now_ms(n->loop) + n->config.silence_timeout_ms;
     n->finalized.heard_ms = loop_now_ms(n->loop);
+    slow_ready(n);
     heads_poll_later(n);
     if (n->config.on_ready)
         n->config.on_ready(n->config.arg, &n->info);
     if (n->phase == NODE_READY)
         blocks_kick(n);
+    if (n->phase == NODE_READY)
+        slow_look(n);
 }
 
 void node__fault(struct node *n, const struct err *err)
@@ -259,18 +264,20 @@ static void lost(struct node *n, const struct err *err)
     report_down(n, was_ready, err);
 }
 
-/* The next one in the list that may be connected to now, rather one that was not slow lately; if
- * none may, the one that may first. */
+/* The next one in the list that may be connected to now; if none may, the one that may first. One
+ * that was tried in this round is the last to be tried again, because all others may be away;
+ * before it come those that were slow lately. */
 static size_t endpoint_after(const struct node *n)
 {
     uint64_t now = loop_now_ms(n->loop), soonest = UINT64_MAX;
     size_t found = n->endpoint_at;
     for (size_t i = 1; i <= n->endpoint_count; i++) {
         size_t at = (n->endpoint_at + i) % n->endpoint_count;
-        uint64_t not_before = rpc_not_before_ms(n->endpoints[at].rpc);
+        const struct endpoint *e = &n->endpoints[at];
+        uint64_t not_before = rpc_not_before_ms(e->rpc);
         if (not_before < now)
             not_before = now;
-        not_before += slow_lately(&n->endpoints[at], now); /* 1 ms later than the others */
+        not_before += 2U * (e->tried == n->round) + slow_lately(e, now);
         if (not_before < soonest) {
             soonest = not_before;
             found = at;
@@ -285,8 +292,11 @@ static void stopped(struct node *n)
     uint64_t now = loop_now_ms(n->loop), at = now;
     n->phase = NODE_RETRY_WAIT;
     n->failures++;
-    if (n->failures % n->endpoint_count == 0)
+    n->endpoints[n->endpoint_at].tried = n->round;
+    if (n->failures % n->endpoint_count == 0) {
         at += backoff_next(&n->backoff, &n->rng);
+        n->round++;
+    }
     n->endpoint_at = endpoint_after(n);
     uint64_t not_before = rpc_not_before_ms(node__rpc(n));
     loop_timer_at(n->retry, at > not_before ? at : not_before);

@@ -38,6 +38,7 @@ struct endpoint {
     uint64_t back_at;              /* it was back while something waited for it; 0: never */
     uint64_t lagged_at;            /* an account waited for a block that it lacked; 0: never */
     uint64_t slow_at;              /* it fell behind its own blocks; 0: never */
+    uint64_t tried;                /* the last round in which it was left or failed */
 };
 
 struct node {
@@ -49,7 +50,8 @@ struct node {
     struct loop_timer *retry;
     struct backoff backoff;
     struct rng rng;
-    unsigned failures; /* since READY; back off after each has failed once */
+    unsigned failures; /* since READY; back off after each has failed once, which is a round */
+    uint64_t round;
     size_t open_rpcs;
     void (*close_cb)(void *arg);
     void *close_arg;

@@ -18,8 +18,9 @@ enum {
     LAG_MIN = NODE_PIPELINE, /* as many blocks are read at once */
     LOOK_TICKS = 30,
     FASTER_MS = 600000, /* another endpoint is not tried for it again before */
-    AGAIN_MS = 60000,   /* nor one that failed or lagged, */
-    AWAY_MS = 5000,     /* but where accounts wait, one that failed is: all may have been away */
+    AGAIN_MS = 60000,   /* nor one that lagged, */
+    AGAIN_TICKS = 60,   /* nor one that failed, */
+    AWAY_TICKS = 5,     /* but where accounts wait, one that failed is: all may have been away */
     TELL_MS = 60000,
     CALLS_A_BLOCK = 3,
     CATCH_UP_MS = 5000, /* a limit that makes it longer is worth another handshake */
@@ -52,9 +53,10 @@ bool slow_lately(const struct endpoint *e, uint64_t now)
     return is_recent(e->slow_at, now, FASTER_MS) || is_recent(e->lagged_at, now, AGAIN_MS);
 }
 
-/* away_ms: an endpoint that failed is not tried before. */
-static bool another_may_be_faster(const struct node *n, uint64_t now, uint64_t away_ms)
+/* ticks: an endpoint that failed is not tried before. */
+static bool another_may_be_faster(const struct node *n, uint64_t now, unsigned ticks)
 {
+    uint64_t away_ms = ticks * node__tick_ms(n);
     for (size_t i = 0; i < n->endpoint_count; i++) {
         const struct endpoint *e = &n->endpoints[i];
         if (i != n->endpoint_at && !e->other_chain && !slow_lately(e, now) &&
@@ -71,7 +73,7 @@ void node_behind(struct node *n)
     if (n->phase != NODE_READY)
         return;
     n->endpoints[n->endpoint_at].lagged_at = now;
-    if (!another_may_be_faster(n, now, AWAY_MS))
+    if (!another_may_be_faster(n, now, AWAY_TICKS))
         return;
     err_set(&err, ERR_NET, "%s: at block %llu it is behind %llu, for which an account waits",
             node__url(n), (unsigned long long)n->info.best_number,
@@ -91,7 +93,7 @@ static void falls_behind(struct node *n, uint64_t lag, uint64_t now)
             node__url(n), pace, (unsigned long long)lag, (unsigned long long)s->lag,
             (unsigned long long)(now - s->since) / 1000);
     n->endpoints[n->endpoint_at].slow_at = now;
-    if (another_may_be_faster(n, now, AGAIN_MS)) {
+    if (another_may_be_faster(n, now, AGAIN_TICKS)) {
         slow_forget(n);
         node__fault(n, &err);
         return;
@@ -110,16 +112,27 @@ static bool leave_for_a_faster_one(struct node *n, uint64_t lag, uint64_t now)
     struct err err;
     uint64_t per_ks = node__rpc(n)->pace.per_ks;
     if (!per_ks || lag * CALLS_A_BLOCK * 1000000 / per_ks <= CATCH_UP_MS ||
-        !another_may_be_faster(n, now, AWAY_MS))
+        !another_may_be_faster(n, now, AWAY_TICKS) ||
+        (n->slow.left &&
+         is_recent(n->endpoints[n->endpoint_at].slow_at, now, AGAIN_TICKS * node__tick_ms(n))))
         return false;
     err_set(&err, ERR_NET,
             "%s: it takes %.1f calls a second: %llu final blocks are not read yet, and another "
             "endpoint may be faster",
             node__url(n), (double)per_ks / 1000, (unsigned long long)lag);
     n->endpoints[n->endpoint_at].slow_at = now;
+    n->slow.left = n->endpoint_at + 1;
     slow_forget(n);
     node__fault(n, &err);
     return true;
+}
+
+/* Back at the endpoint that was left: the others are away, and leaving it again would cost it a
+ * handshake each time. */
+void slow_ready(struct node *n)
+{
+    if (n->slow.left != n->endpoint_at + 1)
+        n->slow.left = 0;
 }
 
 void slow_look(struct node *n)

@@ -66,8 +66,9 @@ struct rpc *rpc_new(struct loop *l, const struct rpc_config *config, struct err 
     r->loop = l;
     r->config = config_copy(config);
     r->phase = RPC_PHASE_CLOSED;
-    r->backoff =
-        (struct backoff){.base_ms = r->config.backoff_base_ms, .cap_ms = r->config.backoff_cap_ms};
+    r->backoff = (struct backoff){.base_ms = r->config.backoff_base_ms,
+                                  .cap_ms = r->config.backoff_cap_ms,
+                                  .knee_ms = RPC_KNEE_MS};
     r->rng = (struct rng){loop_seed(l)};
     r->retry = loop_timer_new(l, backoff_over, r);
     rpc__calls_init(r);

@@ -326,7 +326,10 @@ static void take_error(struct rpc_call *call, const struct jv *error)
     char text[sizeof(call->err.text)];
     const struct jv *message = jv_get(error, "message"), *data = jv_get(error, "data");
     jv_copy(message, text, sizeof(text));
-    err_set(&call->err, ERR_RPC, "%s", jv_is(message, JV_STRING) ? text : "(no message)");
+    if (jv_is(error, JV_STRING)) /* of a gateway */
+        jv_copy(error, text, sizeof(text));
+    err_set(&call->err, ERR_RPC, "%s",
+            jv_is(message, JV_STRING) || jv_is(error, JV_STRING) ? text : "(no message)");
     jv_int(jv_get(error, "code"), &call->rpc_code);
     if (jv_is(data, JV_STRING))
         jv_copy(data, call->rpc_data, sizeof(call->rpc_data));
@@ -353,10 +356,11 @@ void rpc__answer(struct rpc *r, const struct jv *message)
     const struct jv *error = jv_get(message, "error"), *result = jv_get(message, "result");
     char sub_id[sizeof(call->sub->id)] = ""; /* a copy: cb may free the subscription */
     struct rpc_sub *sub = call->sub;
-    if (jv_is(error, JV_OBJECT))
+    if (jv_is(error, JV_OBJECT) || jv_is(error, JV_STRING))
         take_error(call, error);
     if (rpc__pace_told(r, call))
         return;
+    rpc__closed_look(r, call);
     if (call->refused == RPC_ERROR_METHOD && rpc__way_refused(r, call)) {
         list_remove(&call->node);
         asked_otherwise(r, call);

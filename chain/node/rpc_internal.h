@@ -52,6 +52,18 @@ struct rpc_way_choice {
     bool proven; /* it has answered */
 };
 
+enum {
+    RPC_KNEE_MS = 500, /* of the back-off before a connection */
+    RPC_CLOSED_METHODS = 12,
+};
+
+/* Refusals of a method without a result in between, by errors of which nothing is known. */
+struct rpc_closed {
+    unsigned count;
+    uint64_t since; /* the first of them */
+    bool told;
+};
+
 enum rpc_phase {
     RPC_PHASE_CLOSED,
     RPC_PHASE_CONNECT_WAIT,
@@ -100,6 +112,7 @@ struct rpc {
     struct rpc_way_choice ways[WAY_COUNT]; /* of this connection */
     bool queries;                          /* state_queryStorageAt has answered on it */
     struct rpc_follow follow;
+    struct rpc_closed closed[RPC_CLOSED_METHODS];
 
     /* rpc_subs.c */
     struct rpc_table subs;  /* active ones, by subscription id */
@@ -134,6 +147,9 @@ void rpc__call_failed(struct rpc *r, struct rpc_call *call, const struct err *wh
 
 /* The end of a call that was asked in another way: a result, or its err. */
 void rpc__call_end(struct rpc *r, struct rpc_call *call, const struct jv *result);
+
+/* ---- rpc_closed.c: an answer has come; it may mean that the method is closed ---- */
+void rpc__closed_look(struct rpc *r, struct rpc_call *call);
 
 /* ---- rpc_paced.c: calls that wait for their turn ---- */
 /* first: before all others of its kind. The call must be in no list of calls in flight. */

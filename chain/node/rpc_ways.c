@@ -120,11 +120,22 @@ void rpc__way_end(struct rpc_way *w, const struct jv *result)
     way_free(w); /* the result was in it */
 }
 
+/* By an error of which nothing is known, too, if the newer methods never answered: the older one is
+ * refused already. A body has no other way: outcomes would be unknown for an error that passes. */
+static bool newer_is_closed(const struct rpc_way *w, const struct rpc_call *step)
+{
+    if (w->finding_best)
+        return false;
+    return step->refused == RPC_ERROR_METHOD ||
+           (step->refused == RPC_ERROR_OTHER && w->kind != WAY_BLOCK &&
+            !w->rpc->ways[w->kind].proven);
+}
+
 void rpc__way_refused_newer(struct rpc_way *w, const struct rpc_call *step)
 {
     struct rpc_call *outer = w->outer;
     struct rpc_way_choice *choice = &w->rpc->ways[w->kind];
-    bool closed = step->refused == RPC_ERROR_METHOD && !w->finding_best;
+    bool closed = newer_is_closed(w, step);
     enum rpc_via next = next_via(w->kind, w->via);
     if (closed && choice->via == w->via)
         *choice = (struct rpc_way_choice){.via = next};
@@ -140,7 +151,7 @@ void rpc__way_refused_newer(struct rpc_way *w, const struct rpc_call *step)
     outer->err = step->err;
     outer->rpc_code = step->rpc_code;
     memcpy(outer->rpc_data, step->rpc_data, sizeof(outer->rpc_data));
-    outer->refused = step->refused;
+    outer->refused = closed ? RPC_ERROR_METHOD : step->refused;
     rpc__way_end(w, NULL);
 }
 

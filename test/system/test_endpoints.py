@@ -240,6 +240,28 @@ class EndpointsTest(CaseTest):
         self.assert_once(world)
         return logs
 
+    def test_r4_methods_closed_by_errors_of_gateways(self):
+        """By codes and texts of their own, some of which mean nothing: then a method that is always refused counts as closed."""
+        world = self.world('--block-ms', '100', start=False)
+        before = None
+        for number, (method, refusal) in enumerate((
+                ('author_pendingExtrinsics', Refusal(-32004, 'Method not supported')),
+                ('state_getStorage', Refusal(403, 'Forbidden')),
+                ('state_queryStorageAt', Refusal(-32003, 'access denied')),
+                ('chain_getHeader', Refusal(-32000, 'nope')),
+                ('author_submitAndWatchExtrinsic', Refusal(-32603, 'Internal error')),
+                ('state_subscribeRuntimeVersion', Refusal(-32600, 'the method does not exist/is not available')))):
+            with self.subTest(method, refusal=refusal.error):
+                liar = self.liar(world, closed(method, refusal=refusal))
+                relay = world.relay(f'number-{number}', endpoints=[liar.url])
+                relay.wait_log('relay.running')
+                if before:
+                    before.kill()
+                world.wait_leader(relay)
+                self.sent(world, f'without {method}', 60)
+                before = relay
+        self.assert_once(world)
+
     def test_r4_each_method_closed_alone_while_it_leads(self):
         world = self.world('--block-ms', '100', start=False)
         liar = self.liar(world)
@@ -255,9 +277,9 @@ class EndpointsTest(CaseTest):
         self.assertNotIn('ERR_PROTOCOL', relay.text())
         self.assert_once(world)
 
-    def sent(self, world, text):
+    def sent(self, world, text, seconds=20):
         tx = world.enqueue(text)
-        proc.wait_for(text, lambda: world.pg.value('SELECT outcome FROM txrelay.status(%s)', (tx,)), 20)
+        proc.wait_for(text, lambda: world.pg.value('SELECT outcome FROM txrelay.status(%s)', (tx,)), seconds)
 
     def test_r4_each_method_closed_with_a_good_second(self):
         """While it leads, and at the start of its successor."""

@@ -118,6 +118,25 @@ static void list_keeps_order(void **state)
     assert_int_equal(sum, 4);
 }
 
+/* The next attempt comes soon after the end of an outage. */
+static void backoff_grows_slowly_above_its_knee(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed < 50; seed++) {
+        struct backoff b = {.base_ms = 100, .cap_ms = 5000, .knee_ms = 500};
+        struct rng rng = {seed};
+        uint64_t away = 0, longest = 0;
+        for (int i = 0; i < 400; i++) {
+            uint64_t d = backoff_next(&b, &rng);
+            assert_true(d <= 500 + away / 16);
+            assert_in_range(d, 50, 5000);
+            away += d;
+            longest = d > longest ? d : longest;
+        }
+        assert_in_range(longest, 4500, 5000); /* it reaches its cap all the same */
+    }
+}
+
 static void backoff_grows_to_its_cap(void **state)
 {
     (void)state;
@@ -346,12 +365,19 @@ static void trace_contexts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trace_contexts),       cmocka_unit_test(hosts),
-        cmocka_unit_test(urls_without_secrets), cmocka_unit_test(buf_grows_and_keeps),
-        cmocka_unit_test(hex_both_ways),        cmocka_unit_test(errors_have_one_table),
-        cmocka_unit_test(list_keeps_order),     cmocka_unit_test(backoff_grows_to_its_cap),
-        cmocka_unit_test(rng_repeats_by_seed),  cmocka_unit_test(log_lines_stay_lines),
-        cmocka_unit_test(table_of_moves),       cmocka_unit_test(checks_abort),
+        cmocka_unit_test(trace_contexts),
+        cmocka_unit_test(hosts),
+        cmocka_unit_test(urls_without_secrets),
+        cmocka_unit_test(buf_grows_and_keeps),
+        cmocka_unit_test(hex_both_ways),
+        cmocka_unit_test(errors_have_one_table),
+        cmocka_unit_test(list_keeps_order),
+        cmocka_unit_test(backoff_grows_to_its_cap),
+        cmocka_unit_test(backoff_grows_slowly_above_its_knee),
+        cmocka_unit_test(rng_repeats_by_seed),
+        cmocka_unit_test(log_lines_stay_lines),
+        cmocka_unit_test(table_of_moves),
+        cmocka_unit_test(checks_abort),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

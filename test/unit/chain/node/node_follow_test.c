@@ -560,6 +560,49 @@ static void another_hasher(void **state)
     rig_done(&rig);
 }
 
+/* The block that is asked for is answered by the one above it; *hook_arg times. */
+static bool block_above(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                        const json_t *params)
+{
+    unsigned *times = f->hook_arg;
+    const char *hash = json_string_value(json_array_get(params, 0));
+    if (!*times || strcmp(method, "chain_getBlock") != 0 || strcmp(hash, f->blocks[1].hash) != 0)
+        return false;
+    --*times;
+    fake_answer(p, id,
+                json_pack("{s:{s:O, s:O}, s:n}", "block", "header", f->blocks[2].header,
+                          "extrinsics", f->blocks[2].extrinsics, "justifications"));
+    return true;
+}
+
+/* On a chain whose hashes are not computed, the header's height still says which block it is. */
+static void another_height(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    unsigned times = 2;
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    fake_fork(f, 0);
+    f->other_hasher = true;
+    f->hook = block_above;
+    f->hook_arg = &times;
+    rig.config.verify_blocks = false;
+    add_empty(f, 2);
+    fake_add(f, json_pack("[s,s]", "0x1004010202", "0x1004010203"), NULL);
+    add_empty(f, 1);
+    f->finalized = f->best = 3;
+    rig_connect(&rig);
+    node_follow(rig.node, 1);
+    rig_wait_seen(&rig, 3);
+    assert_int_equal(times, 0);
+    assert_int_equal(rig.seen[0].extrinsic_count, json_array_size(f->blocks[1].extrinsics));
+    assert_int_equal(rig.seen[1].extrinsic_count, 2);
+    expect_heights(&rig, 1, 3);
+    assert_int_equal(rig.down, 0);
+    rig_done(&rig);
+}
+
 /* With blocks to verify such a chain is refused, and the message names the way out: otherwise a
  * node could leave its blocks without any check. */
 static void another_hasher_refused(void **state)
@@ -898,6 +941,62 @@ static void one_that_falls_behind(void **state)
     }
 }
 
+static bool blocks_come(void *arg)
+{
+    struct node_rig *rig = arg;
+    is_slow(rig);
+    return rig->ready == 2;
+}
+
+static bool until_ms(void *arg)
+{
+    struct node_rig *rig = arg;
+    is_slow(rig);
+    return loop_now_ms(rig->loop) >= rig->until_ms;
+}
+
+/* Where the others are away, one that is slow is better than none, and it is not left again and
+ * again, which would cost it a handshake each time. */
+static void one_that_is_slow_and_alone(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    uint64_t next_ms = 0;
+    rig_start(&rig, 2, &polkadot);
+    rig.config.confirm_ms = 100;
+    add_empty(&rig.fake[0], FAKE_BLOCKS - 1);
+    rig.fake[0].finalized = rig.fake[0].best = 20;
+    rig.fake[0].hook = too_many;
+    rig.fake[0].hook_arg = &next_ms;
+    rig_connect(&rig);
+    node_follow(rig.node, 1);
+    rig_wait_ready(&rig, 1);
+    fake_stop(&rig.fake[1], rig.loop);
+    assert_true(run_until(rig.loop, blocks_come, &rig, RIG_LIMIT_MS)); /* left, and back */
+    unsigned down = rig.down;
+    assert_true(down >= 2);
+    rig.until_ms = loop_now_ms(rig.loop) + 1000; /* ten ticks: the other one could be tried again */
+    assert_true(run_until(rig.loop, until_ms, &rig, RIG_LIMIT_MS));
+    assert_int_equal(rig.down, down);
+    assert_int_equal(rig.ready, 2);
+    rig_done(&rig);
+}
+
+/* The same of one that lacks a block. */
+static void one_that_is_behind_and_alone(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 2, &polkadot);
+    add_empty(&rig.fake[0], 4);
+    rig_connect(&rig);
+    rig_wait_ready(&rig, 1);
+    fake_stop(&rig.fake[1], rig.loop);
+    node_behind(rig.node);
+    rig_wait_ready(&rig, 2);
+    rig_done(&rig);
+}
+
 /* One that lacks a block for which an account waits is left for one that did not lack it lately. */
 static void one_that_is_behind(void **state)
 {
@@ -1078,6 +1177,39 @@ static void alone(bool (*hook)(struct fake *f, struct ws_peer *p, const char *me
     }
     assert_int_equal(rig.ready, 1);
     assert_int_equal(rig.down, 0); /* no connection was closed for it */
+    rig_done(&rig);
+}
+
+static bool null_at_first(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                          const json_t *params)
+{
+    unsigned *times = f->hook_arg;
+    (void)params;
+    if (!*times || strcmp(method, "chain_getBlock") != 0)
+        return false;
+    --*times;
+    fake_answer(p, id, json_null());
+    return true;
+}
+
+/* A balancer asks a node that lags, and another one the next time: the body is there. */
+static void r3_a_body_that_comes_later(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    unsigned times = 2;
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    f->hook = null_at_first;
+    f->hook_arg = &times;
+    add_empty(f, 3);
+    f->finalized = f->best = 1;
+    rig_connect(&rig);
+    node_follow(rig.node, 1);
+    rig_wait_seen(&rig, 1);
+    assert_int_equal(times, 0);
+    assert_false(rig.seen[0].unread);
+    assert_int_equal(rig.down, 0);
     rig_done(&rig);
 }
 
@@ -1263,6 +1395,7 @@ int main(void)
         cmocka_unit_test(lost_while_following),
         cmocka_unit_test(another_hasher),
         cmocka_unit_test(another_hasher_refused),
+        cmocka_unit_test(another_height),
         cmocka_unit_test(bodies_that_do_not_fit),
         cmocka_unit_test(bodies_that_nobody_verifies),
         cmocka_unit_test(bodies_of_chopsticks),
@@ -1273,9 +1406,12 @@ int main(void)
         cmocka_unit_test(silent_subscription_without_the_question),
         cmocka_unit_test(one_that_falls_behind),
         cmocka_unit_test(one_that_is_behind),
+        cmocka_unit_test(one_that_is_behind_and_alone),
+        cmocka_unit_test(one_that_is_slow_and_alone),
         cmocka_unit_test(wrong_answers),
         cmocka_unit_test(r8_the_next_endpoint_has_the_state),
         cmocka_unit_test(r4_hashes_from_the_state),
+        cmocka_unit_test(r3_a_body_that_comes_later),
         cmocka_unit_test(r3_bodies_that_nobody_has),
         cmocka_unit_test(r3_the_next_endpoint_is_asked),
         cmocka_unit_test(r3_the_one_that_has_them_is_away),

@@ -390,9 +390,127 @@ static void test_many_calls(void **state)
     rpc_rig_done(&rig);
 }
 
+/* ---- methods that are closed by an error of which nothing is known ---- */
+
+struct gateway {
+    int code;
+    const char *message; /* NULL: one that says nothing */
+    bool text;           /* the error is a text and no object */
+    bool open;
+};
+
+static bool refuses(struct rig *rig, struct ws_peer *p, const char *method, const json_t *id,
+                    const char *params)
+{
+    const struct gateway *g = rig->hook_arg;
+    (void)method;
+    (void)params;
+    if (g->open)
+        ws_peer_printf(p, "{\"id\":%" JSON_INTEGER_FORMAT ",\"result\":1}", json_integer_value(id));
+    else if (g->text)
+        ws_peer_printf(p, "{\"id\":%" JSON_INTEGER_FORMAT ",\"error\":\"nope\"}",
+                       json_integer_value(id));
+    else
+        ws_peer_printf(
+            p, "{\"id\":%" JSON_INTEGER_FORMAT ",\"error\":{\"code\":%d,\"message\":\"%s\"}}",
+            json_integer_value(id), g->code, g->message ? g->message : "nope");
+    return true;
+}
+
+static enum rpc_error refused_as(struct rig *rig, const char *method)
+{
+    struct ask a = {0};
+    ask(rig, &a, method, "[]", 0);
+    await(rig, &a);
+    enum rpc_error means = a.call.refused;
+    ask_done(&a);
+    return means;
+}
+
+static void test_a_method_that_is_closed_by_any_error(void **state)
+{
+    (void)state;
+    static const struct {
+        struct gateway gateway;
+        const char *method;
+        bool closed;
+    } cases[] = {
+        {{.code = -32000}, "chain_getHeader", true},
+        {{.code = -32603}, "author_pendingExtrinsics", true},
+        {{.code = -32603}, "author_submitAndWatchExtrinsic", true},
+        {{.text = true}, "state_subscribeRuntimeVersion", true},
+        {{.code = -32603}, "chain_getBlock", false}, /* there is no other way to a body */
+        {{.code = 1014}, "author_submitAndWatchExtrinsic", false}, /* it tells of the bytes */
+    };
+    for (size_t c = 0; c < ARRAY_LEN(cases); c++) {
+        struct rig rig;
+        struct gateway gateway = cases[c].gateway;
+        unsigned refusals = 1;
+        rpc_rig_start(&rig);
+        rig.hook = refuses;
+        rig.hook_arg = &gateway;
+        uint64_t begun = loop_now_ms(rig.loop);
+        while (refused_as(&rig, cases[c].method) == RPC_ERROR_OTHER &&
+               loop_now_ms(rig.loop) < begun + (cases[c].closed ? LIMIT_MS : 300))
+            refusals++;
+        assert_int_equal(refused_as(&rig, cases[c].method),
+                         cases[c].closed ? RPC_ERROR_METHOD : RPC_ERROR_OTHER);
+        assert_true(refusals >= 5);
+        if (cases[c].closed)
+            assert_true(loop_now_ms(rig.loop) >= begun + 150); /* thirty back-offs */
+        gateway.open = true;
+        assert_int_equal(refused_as(&rig, cases[c].method), RPC_ERROR_NONE);
+        gateway.open = false;
+        assert_int_equal(refused_as(&rig, cases[c].method), RPC_ERROR_OTHER); /* it begins anew */
+        rpc_rig_done(&rig);
+    }
+}
+
+struct until {
+    struct loop *loop;
+    uint64_t ms;
+};
+
+static bool is_past(void *arg)
+{
+    const struct until *until = arg;
+    return loop_now_ms(until->loop) >= until->ms;
+}
+
+static void test_few_refusals_close_nothing(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct gateway gateway = {.code = -32603};
+    rpc_rig_start(&rig);
+    rig.hook = refuses;
+    rig.hook_arg = &gateway;
+    assert_int_equal(refused_as(&rig, "chain_getHeader"), RPC_ERROR_OTHER);
+    struct until until = {rig.loop, loop_now_ms(rig.loop) + 200};
+    assert_true(run_until(rig.loop, is_past, &until, LIMIT_MS)); /* over thirty back-offs */
+    assert_int_equal(refused_as(&rig, "chain_getHeader"), RPC_ERROR_OTHER);
+    rpc_rig_done(&rig);
+}
+
+static void test_a_word_that_may_mean_that_a_method_is_closed(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct gateway gateway = {.code = -32003, .message = "access denied"};
+    rpc_rig_start(&rig);
+    rig.hook = refuses;
+    rig.hook_arg = &gateway;
+    assert_int_equal(refused_as(&rig, "state_getStorage"), RPC_ERROR_METHOD);
+    assert_int_equal(refused_as(&rig, "chain_getBlock"), RPC_ERROR_OTHER);
+    rpc_rig_done(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_few_refusals_close_nothing),
+        cmocka_unit_test(test_a_word_that_may_mean_that_a_method_is_closed),
+        cmocka_unit_test(test_a_method_that_is_closed_by_any_error),
         cmocka_unit_test(test_echo),
         cmocka_unit_test(test_answers_in_another_order),
         cmocka_unit_test(test_errors),

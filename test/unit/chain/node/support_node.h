@@ -39,6 +39,7 @@ struct node_rig {
     unsigned verified;
     void (*on_block)(struct node_rig *rig, const struct node_block *block);
     bool gone;
+    uint64_t until_ms; /* of a test that waits for a time */
 };
 
 void rig_start(struct node_rig *rig, size_t fakes,

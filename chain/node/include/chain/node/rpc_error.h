@@ -11,6 +11,7 @@
 enum rpc_error {
     RPC_ERROR_NONE,    /* no error answer */
     RPC_ERROR_METHOD,  /* this endpoint does not answer the method to us */
+    RPC_ERROR_DENIED,  /* the same, or it is in trouble; no caller sees it (rpc_closed.c) */
     RPC_ERROR_BLOCK,   /* this endpoint does not have the block, its body or its state any more */
     RPC_ERROR_SIZE,    /* the request or the answer is larger than this endpoint allows */
     RPC_ERROR_PACE,    /* too many requests: the same one is good later */
@@ -26,8 +27,8 @@ uint64_t rpc_error_retry_ms(const char *message, const char *data);
 
 /* The table by number, for its test; NULL behind the last row. */
 struct rpc_error_row {
-    int64_t first, last;  /* codes, both included */
-    const char *words[6]; /* one of them is in the message or the data; no word: any text */
+    int64_t first, last;   /* codes, both included */
+    const char *words[12]; /* one of them is in the message or the data; no word: any text */
     enum rpc_error means;
     const char *example; /* a message as a server writes it */
 };
