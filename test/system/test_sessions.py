@@ -99,6 +99,37 @@ class Sessions(unittest.TestCase):
                     self.assertNotIn(word, relay.text())
             self.assertNotIn('stale', tail.text())
 
+    def test_settings_that_no_list_has(self):
+        """Every other one that a role may have, at its least and at its most: nothing of ours depends on them."""
+        listed = {name.lower() for name, _, _ in worst()}
+        elsewhere = {'session_replication_role', 'default_transaction_read_only', 'role', 'session_authorization', 'transaction_isolation',
+                     'transaction_read_only', 'transaction_deferrable', 'seed', 'zero_damaged_pages', 'ignore_checksum_failure',
+                     'debug_discard_caches',  # a hundred times slower
+                     'max_stack_depth'}  # its most is the system's
+        for at in (0, -1):
+            with self.subTest(at), World('--block-ms', '300') as world:
+                root, count = world.pg.connect(), 0
+                with root, root.cursor() as cur:
+                    cur.execute('DROP ROLE IF EXISTS extreme')
+                    cur.execute('CREATE ROLE extreme LOGIN IN ROLE txrelay_relay, txrelay_app')
+                    cur.execute("SELECT name, CASE vartype WHEN 'bool' THEN ARRAY[CASE setting WHEN 'on' THEN 'off' ELSE 'on' END] WHEN 'enum' THEN "
+                                "array_remove(enumvals, setting) ELSE ARRAY[min_val, max_val] END FROM pg_settings "
+                                "WHERE context IN ('user', 'superuser') AND vartype <> 'string' AND name !~ '^(log|debug|trace)_' ORDER BY 1")
+                    for name, values in cur.fetchall():
+                        if name.lower() not in listed | elsewhere and values:
+                            cur.execute(f"ALTER ROLE extreme SET {name} = '{values[at]}'")
+                            count += 1
+                root.close()
+                self.assertGreater(count, 50)
+                dsn = world.pg.dsn_of(world.pg.database, 'extreme')
+                relay = world.relay('one', dsn=dsn, extra='retention:\n  interval_ms: 200\n')
+                world.wait_leader(relay)
+                tx = world.enqueue('in a session of extremes')
+                self.assertEqual(cli('wait', str(tx), '--for', 'finalized', '--timeout', '60', '--database', dsn).returncode, 0)
+                world.settle()
+                for word in ('election.renewal_failed', 'retention.failed', 'store.refused', 'stale'):
+                    self.assertNotIn(word, relay.text())
+
     def test_r1_check_names_what_a_pooler_keeps_from_the_relay(self):
         with World() as world:
             process, url = bouncer.start(world)

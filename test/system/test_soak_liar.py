@@ -18,7 +18,7 @@ from collections import Counter
 from harness import proc
 from harness.cases import CaseTest
 from harness.chain import remark
-from harness.leadership import FAST, Server, freeze, thaw
+from harness.leadership import FAST, SLOW, Server, freeze, thaw
 from harness.liar import Liar
 from harness.mutation import Mutation
 from harness.soak import FULL, report, size
@@ -29,7 +29,7 @@ SECONDS = size(60 * float(os.environ.get('TXRELAY_SOAK_MINUTES', '60')), 6)
 PHASE_S = size(20, 3)
 CHANCES = size((0.005, 0.02, 0.05, 0.15), (0.02,))
 AT_MOST_S = 5  # an enqueue (I9)
-SLOWED_S = 20  # from enqueue to finality, at honest nodes and while another account is paused (I10); blocks come ten times a second
+SLOWED_S = 20 * SLOW  # from enqueue to finality, at honest nodes and while another account is paused (I10); blocks come ten times a second
 FREEZE_S = size(FAST['expiry_2_ms'] / 1000 + 1, 0)
 CAROL, WAITING = ('carol', 'sr25519', '//Charlie'), 20
 
