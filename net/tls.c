@@ -1,7 +1,7 @@
 /* TLS by OpenSSL 3, over memory: the owner moves the bytes.
  *
- *  - TLS 1.3 only; nothing is renegotiated or resumed, and HTTP/2 (ALPN h2) is the only protocol.
- *    A peer without ALPN passes the handshake, so what was selected is checked after it.
+ *  - TLS 1.3 only; nothing is renegotiated or resumed, and each context has one protocol. A peer
+ *    without ALPN passes the handshake: as HTTP/1.1, but HTTP/2 is what was selected or nothing.
  *  - The error queue of OpenSSL belongs to the thread: it is cleared before each call.
  *  - An alert is in the output after a failure, and must still leave.
  *  - In TLS 1.3 a client is done before the server has judged its certificate; it learns of a
@@ -22,6 +22,7 @@
 struct tls_context {
     SSL_CTX *ctx;
     bool server;
+    bool http1;
     char *cert_file;
     char *key_file;
     char *ca_file;
@@ -33,19 +34,22 @@ struct tls_session {
     BIO *out; /* the session's */
     bool up;
     bool server;
+    bool http1;
     char identity[256];
 };
 
 static const uint8_t alpn_h2[] = {2, 'h', '2'};
+static const uint8_t alpn_http1[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 
-static int select_h2(SSL *ssl, const unsigned char **ret, unsigned char *ret_len,
-                     const unsigned char *in, unsigned in_len, void *arg)
+static int select_protocol(SSL *ssl, const unsigned char **ret, unsigned char *ret_len,
+                           const unsigned char *in, unsigned in_len, void *arg)
 {
+    const struct tls_context *t = arg;
     (void)ssl;
-    (void)arg;
     unsigned char *out = NULL;
-    if (SSL_select_next_proto(&out, ret_len, alpn_h2, sizeof(alpn_h2), in, in_len) !=
-        OPENSSL_NPN_NEGOTIATED)
+    if (SSL_select_next_proto(&out, ret_len, t->http1 ? alpn_http1 : alpn_h2,
+                              t->http1 ? sizeof(alpn_http1) : sizeof(alpn_h2), in,
+                              in_len) != OPENSSL_NPN_NEGOTIATED)
         return SSL_TLSEXT_ERR_ALERT_FATAL;
     *ret = out;
     return SSL_TLSEXT_ERR_OK;
@@ -127,7 +131,7 @@ static int load_authorities(const struct tls_context *t, SSL_CTX *ctx, struct er
     return 0;
 }
 
-static SSL_CTX *context_make(const struct tls_context *t, struct err *err)
+static SSL_CTX *context_make(struct tls_context *t, struct err *err)
 {
     ERR_clear_error();
     SSL_CTX *ctx = SSL_CTX_new(t->server ? TLS_server_method() : TLS_client_method());
@@ -138,7 +142,7 @@ static SSL_CTX *context_make(const struct tls_context *t, struct err *err)
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_num_tickets(ctx, 0);
     if (t->server)
-        SSL_CTX_set_alpn_select_cb(ctx, select_h2, NULL);
+        SSL_CTX_set_alpn_select_cb(ctx, select_protocol, t);
     else
         INVARIANT(SSL_CTX_set_alpn_protos(ctx, alpn_h2, sizeof(alpn_h2)) == 0);
     if (load_own(t, ctx, err) || load_authorities(t, ctx, err)) {
@@ -158,6 +162,7 @@ struct tls_context *tls_context_new(const struct tls_config *config, struct err 
     struct tls_context *t = xcalloc(1, sizeof(*t));
     *t = (struct tls_context){
         .server = config->server,
+        .http1 = config->http1,
         .cert_file = copy_of(config->cert_file),
         .key_file = copy_of(config->key_file),
         .ca_file = copy_of(config->ca_file),
@@ -220,6 +225,7 @@ struct tls_session *tls__session_new(struct tls_context *t, const char *host)
     PRE(t->server == !host);
     struct tls_session *s = xcalloc(1, sizeof(*s));
     s->server = t->server;
+    s->http1 = t->http1;
     s->ssl = SSL_new(t->ctx);
     s->in = BIO_new(BIO_s_mem());
     s->out = BIO_new(BIO_s_mem());
@@ -286,7 +292,7 @@ static int shake_hands(struct tls_session *s, struct err *err)
     const unsigned char *alpn = NULL;
     unsigned len = 0;
     SSL_get0_alpn_selected(s->ssl, &alpn, &len);
-    if (len != 2 || memcmp(alpn, "h2", 2) != 0)
+    if (!s->http1 && (len != 2 || memcmp(alpn, "h2", 2) != 0))
         return err_set(err, ERR_NET, "TLS handshake: the peer does not offer HTTP/2 (ALPN h2)");
     s->up = true;
     read_identity(s);

@@ -15,8 +15,8 @@ tree() {
   fi
 }
 self=${1:-}
-# chain/codec/blake3/ is other authors' code, unchanged.
-files=$(tree | grep -E '\.[ch]$' | grep -v '^chain/codec/blake3/')
+# chain/codec/blake3/ and net/llhttp/ are other authors' code, unchanged.
+files=$(tree | grep -E '\.[ch]$' | grep -vE '^(chain/codec/blake3|net/llhttp)/')
 
 # Formatting.
 if [ -n "$files" ] && ! out=$(clang-format-14 --dry-run -Werror $files 2>&1); then
@@ -61,6 +61,7 @@ door 'secp256k1[a-z_]*\.h' '^chain/keys/|^test/'
 door 'libwebsockets\.h' '^net/|^test/'
 door 'openssl/[a-z0-9_]*\.h' '^net/|^chain/keys/|^election/|^store/|^test/'
 door 'nghttp2/nghttp2\.h' '^net/|^test/'
+door 'llhttp\.h' '^net/'
 door 'protobuf-c/protobuf-c\.h|feed\.pb-c\.h' '^feed/wire/'
 door 'cyaml/cyaml\.h' '^main/'
 
@@ -108,13 +109,13 @@ hits=$(tree | grep -E '\.sh$|^dev$|^\.ci/|Dockerfile' | grep -v '^test/lint/' |
 hits=$(tree | grep -vE '^test/vectors/' | xargs -r grep -nE '^(<{7}|>{7}) ' /dev/null) && finding "a conflict marker: $hits"
 
 # SQL lives in files.
-for f in $(echo "$files" | grep -E '^(store|listen|main|relay|election|feed)/'); do
+for f in $(echo "$files" | grep -E '^(store|listen|main|relay|election|feed|http)/'); do
   grep -nE '"[^"]*\b(INSERT INTO|UPDATE txrelay|DELETE FROM|FROM txrelay|SELECT .* FROM [a-z_]*(accounts|outbox|transactions|attempts))' "$f" /dev/null && finding "SQL in a C string: $f"
 done
 
 # array_agg keeps no order of its own: Postgres 16 and later sort the input for a neighbour's DISTINCT. Its element says ORDER BY,
 # or its line that any order will do.
-hits=$(tree | grep -E '^(schema/functions|store/sql|listen/sql|main/sql)/.*\.sql$' | xargs -r perl -0ne '
+hits=$(tree | grep -E '^(schema/functions|store/sql|listen/sql|main/sql|http/sql)/.*\.sql$' | xargs -r perl -0ne '
   while (/\barray_agg(\((?:[^()]++|(?1))*\))([^\n]*)/g) { print "$ARGV: $&\n" unless $1 =~ /ORDER BY/ || $2 =~ /-- any order/ }') && [ -n "$hits" ] &&
   finding "array_agg without ORDER BY: $hits"
 
@@ -152,7 +153,7 @@ done
 
 # Wording: phrases that docs/glossary.md and plain English replace (alert or notify, suspended, "for N blocks").
 phrases='\b(is|are|was|were|be) told\b|\bstands? still\b|\b(so often|for so long|after so many|whoever)\b|\bfacts:|\bpool\.md\b'
-hits=$(tree | grep -E '^(base|loop|net|feed|chain|store|listen|election|relay|main|schema|docs)/.*\.(c|h|sql|md)$|^README\.md$' |
+hits=$(tree | grep -E '^(base|loop|net|feed|http|chain|store|listen|election|relay|main|schema|docs)/.*\.(c|h|sql|md)$|^README\.md$' |
   xargs -r grep -nEi "$phrases" /dev/null) && finding "wording that docs/glossary.md replaces: $hits"
 
 # Pages name who acts: an application, an operator, another program, any login.
@@ -228,7 +229,7 @@ hits=$(echo "$files" | xargs -r python3 -B "$here/unused.py") && [ -z "$hits" ] 
 
 # Spelling of what people read.
 if [ -z "${1:-}" ] && command -v codespell >/dev/null; then
-  out=$(tree | grep -E '\.(md|h|c|py|sh|sql)$' | grep -vE 'bip39|vectors|package-lock' |
+  out=$(tree | grep -E '\.(md|h|c|py|sh|sql)$' | grep -vE 'bip39|vectors|package-lock|^net/llhttp/' |
     xargs codespell --ignore-words-list='endpionts,sistem,hel,keypair,keypairs,crate,nd,ser,fo,te,inout,ofo,sie' -q 3 2>&1) || finding "spelling: $out"
 fi
 exit $bad
