@@ -40,3 +40,5 @@ GRANT EXECUTE ON FUNCTION txrelay.account_pause, txrelay.account_resume, txrelay
 GRANT EXECUTE ON FUNCTION txrelay.leader_cleanup, txrelay.ensure_partitions, txrelay.drop_partitions TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.feed_create, txrelay.feed_publishers, txrelay.feed_pause, txrelay.feed_resume,
     txrelay.feed_remove, txrelay.leader_feeds, txrelay.leader_feed_take TO txrelay_relay;
+GRANT SELECT ON txrelay.tokens, txrelay.operations TO txrelay_relay;
+GRANT EXECUTE ON FUNCTION txrelay.token_create, txrelay.token_revoke, txrelay.token_use, txrelay.operate TO txrelay_relay;

@@ -201,7 +201,8 @@ class Case(unittest.TestCase):
         self.superuser().rows("SET session_replication_role = replica; TRUNCATE txrelay.feeds, txrelay.feed_batches, txrelay.feed_servers, txrelay.leadership, txrelay.accounts, txrelay.relay_leases, txrelay.members, txrelay.outbox, "
                               "txrelay.outbox_presigned, "
                               "txrelay.idempotency_keys, txrelay.cancellations, txrelay.bumps, txrelay.pending_transactions, "
-                              "txrelay.attempts, txrelay.refusals, txrelay.finished_transactions, txrelay.outbox_full, txrelay.obstacles, txrelay.retries RESTART IDENTITY")
+                              "txrelay.attempts, txrelay.refusals, txrelay.finished_transactions, txrelay.outbox_full, txrelay.obstacles, txrelay.retries, "
+                              "txrelay.tokens, txrelay.operations RESTART IDENTITY")
         self.owner = self.session('installer')
         self.app = self.session('app')
         self.relay = self.session('relay')

@@ -1,0 +1,120 @@
+-- txrelay: the HTTP interface: who may use it, and what operators do through it.
+
+-- Makes a token: its SHA-256, what it is good for, and for which accounts it may enqueue (NULL: for all). expires NULL: never.
+CREATE OR REPLACE FUNCTION txrelay.token_create(name text, hash bytea, scopes text[], accounts text[] DEFAULT NULL,
+    expires interval DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    v_bad text := (SELECT u.scope FROM unnest(token_create.scopes) u (scope)
+        WHERE u.scope IS NULL OR u.scope NOT IN ('read', 'enqueue', 'operate') ORDER BY u.scope LIMIT 1);
+    v_accounts int[];
+BEGIN
+    IF (token_create.name ~ '^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$') IS NOT TRUE THEN
+        PERFORM bad_argument('token_create', 'name', format('is %s; it must have 1 to 64 letters, digits, dots, dashes, '
+            'underscores and @', coalesce('"' || left(token_create.name, 80) || '"', 'NULL')), 'For example shop or alice@example.');
+    ELSIF octet_length(token_create.hash) IS DISTINCT FROM 32 THEN
+        PERFORM bad_argument('token_create', 'hash', format('has %s bytes; a SHA-256 has 32',
+            coalesce(octet_length(token_create.hash)::text, 'no')), 'txrelay token create makes the token and its hash.');
+    ELSIF coalesce(cardinality(token_create.scopes), 0) = 0 OR v_bad IS NOT NULL
+          OR array_position(token_create.scopes, NULL) IS NOT NULL THEN
+        PERFORM bad_argument('token_create', 'scopes', format('has %s', coalesce('"' || left(v_bad, 80) || '"', 'none')),
+            'The scopes are read, enqueue and operate.');
+    ELSIF expires <= interval '0' THEN
+        PERFORM bad_argument('token_create', 'expires', format('is %s; it must be a span from now on', expires),
+            'For example 90 days. NULL: it does not expire.');
+    ELSIF token_create.accounts IS NOT NULL AND (NOT 'enqueue' = ANY (token_create.scopes) OR cardinality(token_create.accounts) = 0)
+    THEN
+        PERFORM bad_argument('token_create', 'accounts', 'is given without the scope enqueue, or is empty',
+            'Accounts limit what the token may enqueue for.');
+    END IF;
+    IF token_create.accounts IS NOT NULL THEN
+        v_accounts := ARRAY(SELECT DISTINCT account_of(u.a) FROM unnest(token_create.accounts) u (a) ORDER BY 1);
+    END IF;
+    INSERT INTO tokens (name, hash, scopes, accounts, created_by, expires_at)
+        VALUES (token_create.name, token_create.hash, ARRAY(SELECT DISTINCT u.s FROM unnest(token_create.scopes) u (s) ORDER BY 1),
+            v_accounts, session_user, clock_timestamp() + expires) ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+        PERFORM bad_argument('token_create', 'name', format('is "%s", and there is a token of that name', token_create.name),
+            'A name is used once, also after its token was revoked, because operations record it.');
+    END IF;
+END
+$$;
+
+-- From now on nobody gets in with it. A second call changes nothing.
+CREATE OR REPLACE FUNCTION txrelay.token_revoke(name text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    UPDATE tokens t SET revoked_at = coalesce(t.revoked_at, clock_timestamp()), revoked_by = coalesce(t.revoked_by, session_user)
+        WHERE t.name = token_revoke.name;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'TR010', MESSAGE = format('no such token: %s',
+                coalesce('"' || left(token_revoke.name, 80) || '"', 'NULL')),
+            HINT = 'txrelay token list lists them.';
+    END IF;
+END
+$$;
+
+-- Whose token it is, and whether it is good for this: the scope and, for enqueue, the account (NULL: for any).
+-- No row: there is no such token, or it has expired or was revoked.
+CREATE OR REPLACE FUNCTION txrelay.token_use(p_hash bytea, p_scope text, p_account text) RETURNS TABLE (name text, allowed boolean)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    t tokens;
+BEGIN
+    SELECT * INTO t FROM tokens x WHERE x.hash = p_hash AND x.revoked_at IS NULL
+        AND (x.expires_at IS NULL OR x.expires_at > clock_timestamp());
+    IF FOUND THEN
+        name := t.name;
+        -- account_of is asked last: who may not enqueue at all learns nothing about accounts.
+        allowed := p_scope = ANY (t.scopes);
+        IF allowed AND p_scope = 'enqueue' AND t.accounts IS NOT NULL AND p_account IS NOT NULL THEN
+            allowed := coalesce(account_of(p_account) = ANY (t.accounts), false);
+        END IF;
+        RETURN NEXT;
+    END IF;
+END
+$$;
+
+-- What the record of an operation shows of its subject.
+CREATE OR REPLACE FUNCTION txrelay.operation_view(p_id bigint, p_account int) RETURNS jsonb
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+    SELECT CASE WHEN p_id IS NOT NULL THEN
+        (SELECT jsonb_build_object('stage', s.stage, 'state', s.state, 'outcome', s.outcome, 'nonce', s.nonce, 'tip', s.tip::text)
+         FROM status(p_id) s)
+    ELSE (SELECT jsonb_build_object('paused', a.paused, 'paused_by', a.paused_by, 'paused_reason', a.paused_reason,
+              'suspension', a.suspension)
+          FROM accounts a WHERE a.account = p_account) END
+$$;
+
+-- Does what an operator asked for, and records who asked, and the subject before and after it. p_id or p_account is
+-- given, as the action wants. Returns the action's own answer.
+CREATE OR REPLACE FUNCTION txrelay.operate(p_who text, p_action text, p_id bigint, p_account text, p_arguments jsonb) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_account int := CASE WHEN p_id IS NULL THEN account_of(p_account) END;
+    v_before jsonb := operation_view(p_id, v_account);
+    v_answer text;
+BEGIN
+    CASE p_action
+        WHEN 'cancel' THEN v_answer := cancel(p_id);
+        WHEN 'bump' THEN v_answer := bump(p_id, (p_arguments ->> 'tip')::numeric);
+        WHEN 'retry' THEN v_answer := retry(p_id, (p_arguments ->> 'deadline')::timestamptz,
+            (p_arguments ->> 'deadline_block')::bigint);
+        WHEN 'pause' THEN
+            PERFORM account_pause(p_account, coalesce(p_arguments ->> 'reason', 'by ' || p_who));
+            v_answer := 'paused';
+        WHEN 'resume' THEN
+            PERFORM account_resume(p_account);
+            v_answer := 'resumed';
+        ELSE
+            PERFORM bad_argument('operate', 'action', format('is "%s"', left(p_action, 80)),
+                'The actions are cancel, bump, retry, pause and resume.');
+    END CASE;
+    INSERT INTO operations (who, login, action, transaction, account, arguments, before, after, answer)
+        VALUES (p_who, session_user, p_action, p_id, v_account, p_arguments, v_before, operation_view(p_id, v_account), v_answer);
+    RETURN v_answer;
+END
+$$;

@@ -1,0 +1,108 @@
+"""Tokens of the HTTP interface are kept as hashes and do what their scopes say; each operation leaves a record."""
+import psycopg2
+
+from pgcase import Case, h32
+
+
+class Tokens(Case):
+    def create(self, name='shop', secret='secret', scopes=('read',), accounts=None, expires=None):
+        self.relay.rows('SELECT txrelay.token_create(%s, %s, %s, %s, %s::interval)', name, h32(secret), list(scopes), accounts, expires)
+
+    def use(self, scope, account=None, secret='secret'):
+        return self.relay.rows('SELECT * FROM txrelay.token_use(%s, %s, %s)', h32(secret), scope, account)
+
+    def refused(self, text, *args, **named):
+        with self.assertRaises(psycopg2.Error) as caught:
+            self.create(*args, **named)
+        self.assertEqual(caught.exception.pgcode, 'TR011')
+        self.assertIn(text, caught.exception.diag.message_primary)
+
+    def test_a_token_is_good_for_its_scopes(self):
+        self.create(scopes=['read', 'read', 'enqueue'])
+        self.assertEqual(self.use('read'), [('shop', True)])
+        self.assertEqual(self.use('enqueue', 'alice'), [('shop', True)])
+        self.assertEqual(self.use('operate'), [('shop', False)])
+        self.assertEqual(self.use('read', secret='another'), [])
+        self.assertEqual(self.use('', 'alice'), [('shop', False)])
+        self.assertEqual(self.owner.value('SELECT scopes FROM txrelay.tokens'), ['enqueue', 'read'])
+
+    def test_a_token_may_enqueue_for_its_accounts_alone(self):
+        self.register(self.relay, 'bob', 43)
+        self.create(scopes=['enqueue'], accounts=['alice'])
+        self.assertEqual(self.use('enqueue', 'alice'), [('shop', True)])
+        self.assertEqual(self.use('enqueue', '0x' + self.owner.value(
+            "SELECT encode(account_id, 'hex') FROM txrelay.accounts WHERE alias = 'alice'")), [('shop', True)])
+        self.assertEqual(self.use('enqueue', 'bob'), [('shop', False)])
+        self.assertEqual(self.use('enqueue'), [('shop', True)])
+        with self.assertRaises(psycopg2.Error) as caught:
+            self.use('enqueue', 'nobody')
+        self.assertEqual(caught.exception.pgcode, 'TR010')
+
+    def test_a_token_ends_when_it_expires_or_is_revoked(self):
+        self.create(expires='1 hour')
+        self.assertEqual(self.use('read'), [('shop', True)])
+        self.owner.rows("UPDATE txrelay.tokens SET expires_at = clock_timestamp() - interval '1 ms'")
+        self.assertEqual(self.use('read'), [])
+        self.create('other', 'other')
+        self.relay.rows("SELECT txrelay.token_revoke('other')")
+        first = self.owner.rows('SELECT revoked_at, revoked_by FROM txrelay.tokens ORDER BY name')
+        self.relay.rows("SELECT txrelay.token_revoke('other')")
+        self.assertEqual(self.owner.rows('SELECT revoked_at, revoked_by FROM txrelay.tokens ORDER BY name'), first)
+        self.assertEqual(self.use('read', secret='other'), [])
+        with self.assertRaises(psycopg2.Error) as caught:
+            self.relay.rows("SELECT txrelay.token_revoke('none')")
+        self.assertEqual(caught.exception.pgcode, 'TR010')
+
+    def test_bad_tokens_are_refused(self):
+        self.refused('name is NULL', None)
+        self.refused('name is "a b"', 'a b')
+        self.refused('scopes has "root"', scopes=['read', 'root'])
+        self.refused('scopes has none', scopes=[])
+        self.refused('expires is', expires='-1 s')
+        self.refused('accounts is given without the scope enqueue', accounts=['alice'])
+        self.create()
+        self.refused('there is a token of that name', secret='a second one')
+        self.refused('there is a token of that name', 'second')
+        with self.assertRaises(psycopg2.Error) as caught:
+            self.relay.rows("SELECT txrelay.token_create('x', '\\x00', ARRAY['read'])")
+        self.assertIn('has 1 bytes', caught.exception.diag.message_primary)
+
+
+class Operations(Case):
+    def operate(self, action, id=None, account=None, arguments='{}'):
+        return self.relay.value('SELECT txrelay.operate(%s, %s, %s, %s, %s)', 'admin', action, id, account, arguments)
+
+    def record(self):
+        return self.owner.dict('SELECT * FROM txrelay.operations ORDER BY id DESC LIMIT 1')
+
+    def test_an_operation_leaves_who_what_before_and_after(self):
+        id = self.app.value("SELECT txrelay.enqueue('alice', '\\x0001')")
+        self.assertEqual(self.operate('cancel', id), 'cancelled')
+        r = self.record()
+        self.assertEqual((r['who'], r['action'], r['transaction'], r['account'], r['answer']), ('admin', 'cancel', id, None, 'cancelled'))
+        self.assertEqual((r['before']['stage'], r['after']['stage'], r['after']['outcome']), ('outbox', 'finished', 'cancelled'))
+        new = self.operate('retry', id)
+        self.assertEqual(self.record()['answer'], new)
+        self.assertEqual(self.operate('pause', account='alice', arguments='{"reason": "lunch"}'), 'paused')
+        r = self.record()
+        self.assertEqual((r['before']['paused'], r['after']['paused'], r['after']['paused_reason']), (False, True, 'lunch'))
+        self.assertEqual(self.operate('resume', account='alice'), 'resumed')
+        self.assertEqual(self.record()['after']['paused'], False)
+        self.relay.rows("SELECT txrelay.account_policy('alice', '{\"tip_cap\": 100}')")
+        self.assertEqual(self.operate('bump', int(new), arguments='{"tip": "7"}'), 'queued')
+        self.assertEqual(self.record()['after']['tip'], '7')
+
+    def test_what_is_refused_leaves_no_record(self):
+        for action, id, account, code in (('cancel', 999999, None, 'TR011'), ('fly', None, 'alice', 'TR011'),
+                                          ('pause', None, 'nobody', 'TR010'), ('cancel', None, None, 'TR010')):
+            with self.assertRaises(psycopg2.Error) as caught:
+                self.operate(action, id, account)
+            self.assertEqual(caught.exception.pgcode, code, action)
+        self.assertEqual(self.owner.value('SELECT count(*) FROM txrelay.operations'), 0)
+
+    def test_applications_have_no_part_in_it(self):
+        for sql in ("SELECT txrelay.operate('x', 'cancel', 1, NULL, '{}')", "SELECT txrelay.token_create('x', '\\x00', ARRAY['read'])",
+                    "SELECT * FROM txrelay.token_use('\\x00', 'read', NULL)", 'SELECT * FROM txrelay.tokens',
+                    'SELECT * FROM txrelay.operations'):
+            with self.assertRaises(psycopg2.errors.InsufficientPrivilege):
+                self.app.rows(sql)
