@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "command.h"
 #include "feed/serve.h"
+#include "http/serve.h"
 #include "relay/status.h"
 #include "supervisor.h"
 #include "warnings.h"
@@ -22,6 +23,7 @@ struct running {
     const struct config_flags *flags;
     const struct config *config;
     struct feed_serve feeds;
+    struct http_serve http;
     int exit_code;
     bool terminal; /* the log goes to one */
 };
@@ -126,6 +128,7 @@ static void reload(struct running *r)
         config_done(&next);
     }
     feed_serve_reload(&r->feeds);
+    http_serve_reload(&r->http);
     supervisor_ready(r->supervisor);
 }
 
@@ -177,7 +180,8 @@ static int run_run(int argc, char **argv)
                         .flags = &a.flags,
                         .config = &config,
                         .terminal = isatty(STDERR_FILENO) == 1};
-    if (prepare_feeds(&r, &service, &err)) {
+    if (prepare_feeds(&r, &service, &err) ||
+        http_serve_fill(&r.http, config.file, &service, &err)) {
         cli_fail(&err);
         cli_service_config_done(&service);
         config_done(&config);

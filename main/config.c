@@ -231,6 +231,11 @@ void config_done(struct config *c)
         free(f->feeds.key_file);
         free(f->feeds.ca_file);
         free(f->feeds.token_file);
+        free(f->http.listen);
+        free(f->http.host);
+        free(f->http.cert_file);
+        free(f->http.key_file);
+        free(f->http.ca_file);
         for (uint32_t i = 0; i < f->chain.extensions_count; i++) {
             free(f->chain.extensions[i].name);
             free(f->chain.extensions[i].explicit_part);

@@ -69,6 +69,13 @@ struct config_feeds {
     char *token_file;
 };
 
+struct config_http {
+    char *listen;                         /* tcp:host:port or unix:/path; NULL: none */
+    char *host;                           /* name that requests may give; NULL: loopback's */
+    char *cert_file, *key_file, *ca_file; /* TLS */
+    uint32_t rate;                        /* requests a second of one token; 0: the default */
+};
+
 struct config_file {
     char *name;
     char *log_level;
@@ -82,6 +89,7 @@ struct config_file {
     struct config_manager manager;
     struct config_retention retention;
     struct config_feeds feeds;
+    struct config_http http;
     struct config_account *accounts;
     uint32_t accounts_count;
 };

@@ -100,6 +100,15 @@ static const cyaml_schema_field_t feeds_fields[] = {
     STR_OPT("token_file", struct config_feeds, token_file),
     CYAML_FIELD_END,
 };
+static const cyaml_schema_field_t http_fields[] = {
+    STR_OPT("listen", struct config_http, listen),
+    STR_OPT("host", struct config_http, host),
+    STR_OPT("cert_file", struct config_http, cert_file),
+    STR_OPT("key_file", struct config_http, key_file),
+    STR_OPT("ca_file", struct config_http, ca_file),
+    UINT_OPT("rate", struct config_http, rate),
+    CYAML_FIELD_END,
+};
 static const cyaml_schema_field_t retention_fields[] = {
     UINT_OPT("keep_days", struct config_retention, keep_days),
     UINT_OPT("interval_ms", struct config_retention, interval_ms),
@@ -120,6 +129,7 @@ static const cyaml_schema_field_t file_fields[] = {
     SECTION("manager", manager, manager_fields),
     SECTION("retention", retention, retention_fields),
     SECTION("feeds", feeds, feeds_fields),
+    SECTION("http", http, http_fields),
     CYAML_FIELD_SEQUENCE("accounts", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_file,
                          accounts, &account_value, 0, 100000),
     CYAML_FIELD_END,

@@ -30,6 +30,7 @@ static const struct config_range ranges[] = {
     {"manager", "era_period", 0, 4096}, /* 0: immortal; config.c requires a power of two */
     {"manager", "reprobe_blocks", 1, YEAR_BLOCKS},
     {"manager", "gap_blocks", 1, YEAR_BLOCKS},
+    {"http", "rate", 1, 1000000},
     {"retention", "keep_days", 1, 36500}, /* the largest value: for ever */
     {"retention", "interval_ms", 1, 30u * DAY_MS},
 };

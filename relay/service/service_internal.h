@@ -62,7 +62,7 @@ struct service {
 /* The rooms, each in the file of its name. */
 room_make service_control, service_pool, service_chain, service_database, service_standalone,
     service_election, service_listen, service_retention, service_poll, service_handover,
-    service_obstacles, service_metrics, service_sample, service_feeds;
+    service_obstacles, service_metrics, service_sample, service_feeds, service_http;
 
 /* service_metrics.c: what its endpoint answers, for the control endpoint too */
 void service_metrics_text(struct service *s, struct buf *out);

@@ -42,6 +42,16 @@ struct service_feeds {
     void *arg;
 };
 
+/* Where people and programs ask over HTTP: the same. */
+struct service_http {
+    int (*open)(void *arg, struct loop *l, struct service *s,
+                struct err *err); /* NULL: this relay has no such interface */
+    void (*drain)(void *arg);     /* answer what came, and take no more */
+    void (*close)(void *arg, void (*cb)(void *arg),
+                  void *cb_arg); /* every handle is closed at cb */
+    void *arg;
+};
+
 struct service_config {
     const char *name;        /* of this relay, in logs and identity; default: host name */
     const char *holder;      /* its identity in the database; default: made anew for each process */
@@ -74,6 +84,7 @@ struct service_config {
     const char *control_address;    /* "unix:..." or "tcp:..."; NULL: none */
     const char *metrics_address;    /* "127.0.0.1:PORT" for HTTP; NULL: none */
     struct service_feeds feeds;
+    struct service_http http;
     bool read_stdin; /* standalone: JSON lines in */
     void (*on_exit)(void *arg,
                     const struct err *err); /* the service cannot go on (permanent error) */
@@ -91,5 +102,9 @@ void service_open(struct service *s);
 /* Admit no more, let what is led settle (handover_ms), give leadership up, close everything,
  * then cb; the service is freed after it. */
 void service_stop(struct service *s, void (*cb)(void *arg), void *arg);
+
+/* Of the chain, as the node in use has it; NULL: no node is usable now. Valid until the loop goes
+ * on. */
+const struct metadata *service_metadata(const struct service *s);
 
 #endif

@@ -1,0 +1,84 @@
+/* Private to http/.
+ *
+ *   api.c      the room: server, sessions, who may ask
+ *   ask.c      a request on its way through the database, and its answer
+ *   body.c     JSON bodies: what is known, of which kind
+ *   problem.c  errors as problems (RFC 9457)
+ *   routes.c   each route: its parameters and its statement
+ */
+#ifndef HTTP_API_INTERNAL_H
+#define HTTP_API_INTERNAL_H
+
+#include <jansson.h>
+
+#include "base/buf.h"
+#include "http/api.h"
+#include "http/core/request.h"
+#include "net/http.h"
+#include "store/conn.h"
+
+enum { API_HASH_HEX = 65, API_NAME_MAX = 65, API_PARAMS = 16 };
+
+struct api {
+    struct loop *loop;
+    struct http_server *server;
+    struct tls_context *tls;
+    struct conn *reads, *acts; /* a slow read delays no write; NULL: closed */
+    char *host;
+    uint32_t rate;
+    struct token_rate *rates; /* uthash, by name */
+    struct http_rate log;     /* refusals that are logged */
+    uint64_t unlogged;
+    const struct metadata *(*metadata)(void *arg);
+    void *arg;
+    void (*cb)(void *arg);
+    void *cb_arg;
+};
+
+/* A request, from its arrival to its answer. */
+struct ask {
+    struct api *api;
+    struct http_request *r;
+    struct http_match match;
+    struct conn_query query;
+    void (*absent)(struct ask *k, bool row); /* the query has no row, or NULL */
+    char hash[API_HASH_HEX];                 /* of its token */
+    char who[API_NAME_MAX];                  /* the token's name, once it is known */
+    json_t *body;                            /* NULL: none */
+    char *text;                              /* that a parameter lies in */
+    struct buf call;
+    char numbers[API_PARAMS][24];
+    const char *location; /* path before the id that the answer has; NULL: an ordinary answer */
+};
+
+/* ask.c */
+const char *api__sql(const char *file); /* the text of http/sql/<file> */
+void api__answer(struct ask *k, int status, const char *headers, const char *body, size_t len);
+void api__problem(struct ask *k, int status, const char *code, const char *headers,
+                  const char *detail);
+/* The statement's one value is the answer; no row or NULL: `absent`. */
+void api__query(struct ask *k, struct conn *c, const char *file, bool prepare, int n,
+                const struct conn_param *params, void (*absent)(struct ask *k, bool row));
+void api__refuse(struct ask *k, int status, const char *code, const char *headers,
+                 const char *detail); /* 401, 403: logged */
+
+/* problem.c */
+void api__put_problem(struct buf *out, int status, const char *code, const char *detail);
+void api__database_problem(struct ask *k, const struct err *err);
+
+/* body.c; ERR_ARGUMENT: err says what is wrong */
+enum body_kind { BODY_TEXT, BODY_WHOLE, BODY_AMOUNT, BODY_ANY };
+struct body_field {
+    const char *name;
+    enum body_kind kind;
+};
+int api__body_read(struct ask *k, struct err *err); /* the request's JSON object into k->body */
+/* Only these fields, each of its kind. */
+int api__body_check(const json_t *body, const struct body_field *fields, size_t n, struct err *err);
+/* The field as a text; NULL: it is not there. Numbers are written to room. */
+const char *api__body_text(const json_t *body, const char *name, char room[24]);
+
+/* routes.c: the token is good for the route's scope */
+void api__route(struct ask *k);
+
+#endif

@@ -1,0 +1,35 @@
+/* The HTTP interface of a relay: who may ask, the routes, and the statements that answer them. It
+ * has sessions of its own, so a slow answer keeps nothing else of the relay. Every relay answers:
+ * what a request asks for is in the database, and leaders find it there. */
+#ifndef HTTP_API_H
+#define HTTP_API_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "chain/codec/metadata.h"
+#include "loop/loop.h"
+
+struct api;
+
+struct api_config {
+    const char *listen;                         /* tcp:HOST:PORT or unix:/path */
+    const char *host;                           /* name that requests may give; NULL: loopback's */
+    const char *cert_file, *key_file, *ca_file; /* TLS; NULL: cleartext */
+    uint32_t rate;                              /* requests a second of one token; 0: 200 */
+    const char *dsn;                            /* of the database, directly */
+    const char *name;                           /* of the sessions */
+    const struct metadata *(*metadata)(void *arg); /* of the chain; NULL: not known now */
+    void *arg;
+};
+
+/* NULL and *err (ERR_CONFIG, ERR_ARGUMENT, ERR_IO). The strings are copied. */
+struct api *api_open(struct loop *l, const struct api_config *config, struct err *err);
+const char *api_address(const struct api *a); /* with the real port */
+/* Certificates again. If it fails, the old ones stay. */
+int api_reload(struct api *a, struct err *err);
+void api_drain(struct api *a); /* answers what came, and takes no more */
+void api_close(struct api *a, void (*cb)(void *arg), void *arg); /* frees a before the callback */
+
+#endif

@@ -1,0 +1,274 @@
+"""The HTTP interface: every route against its own document, who may ask, hostile input, and what operators leave behind."""
+import http.client
+import json
+import os
+import random
+import re
+import socket
+import unittest
+
+import jsonschema
+
+from harness import proc
+from harness.application import remark
+from harness.relay import cli
+from harness.world import World
+
+with open(os.path.join(proc.ROOT, 'http', 'openapi.json')) as _file:
+    DOCUMENT = json.load(_file)
+EXTRA = 'http:\n  listen: tcp:127.0.0.1:0\n'
+
+
+def token(world, name, *scopes, options=()):
+    return cli('token', 'create', name, '--scope', ','.join(scopes), *options, '--database', world.pg.dsn).stdout.strip()
+
+
+class Client:
+    """One connection, which every answer must leave open; each answer is held against the document."""
+
+    def __init__(self, relay, token=None, address=None):
+        self.address = address or relay.wait_log(r'http.listening .*address=tcp:(\S+)').group(1)
+        self.token, self.seen = token, set()
+        host, port = self.address.rsplit(':', 1)
+        self.conn = http.client.HTTPConnection(host, int(port), timeout=30)
+        if token:
+            proc.wait_for('its database', lambda: self.ask('GET', '/v1/transactions')[0] != 503, 30)
+
+    def ask(self, method, target, body=None, token=..., **headers):
+        token = self.token if token is ... else token
+        headers = {k.replace('_', '-'): v for k, v in headers.items()}
+        if token:
+            headers['Authorization'] = f'Bearer {token}'
+        if body is not None and not isinstance(body, (bytes, str)):
+            body = json.dumps(body)
+        if body is not None:
+            headers.setdefault('Content-Type', 'application/json')
+        self.conn.request(method, target, body, headers)
+        answer = self.conn.getresponse()
+        text = answer.read()
+        value = json.loads(text) if text else None
+        self.check(method, target, answer, value)
+        return answer.status, value
+
+    def check(self, method, target, answer, value):
+        path = target.split('?')[0]
+        for pattern, item in DOCUMENT['paths'].items():
+            if not re.fullmatch(re.sub(r'\{\w+\}', '[^/]+', pattern), path) or method.lower() not in item:
+                continue
+            responses = item[method.lower()]['responses']
+            assert str(answer.status) in responses, f'{method} {target}: {answer.status} is not in the document: {value}'
+            response = responses[str(answer.status)]
+            if '$ref' in response:
+                response = DOCUMENT['components']['responses'][response['$ref'].rsplit('/', 1)[1]]
+            (kind, content), = response['content'].items()
+            assert answer.headers['Content-Type'] == kind, (kind, answer.headers['Content-Type'])
+            jsonschema.Draft202012Validator(
+                content['schema'], resolver=jsonschema.RefResolver('', DOCUMENT),
+                format_checker=jsonschema.FormatChecker()).validate(value)
+            self.seen.add((method.lower(), pattern, answer.status < 400))
+        assert answer.headers['Cache-Control'] == 'no-store' and not answer.headers.get('Set-Cookie')
+        assert not [name for name in answer.headers if name.lower().startswith('access-control-')]
+
+
+class Http(unittest.TestCase):
+    def client(self, *args):
+        client = Client(*args)
+        self.addCleanup(client.conn.close)
+        return client
+
+    def test_every_route_answers_as_its_document_says(self):
+        with World() as world:
+            follower = world.relay('follower', start=False, extra=EXTRA)
+            leader = world.relay('leader')
+            world.wait_leader(leader)
+            follower.start()  # it leads nothing, and answers all the same
+            client = self.client(follower, token(world, 'all', 'read', 'enqueue', 'operate'))
+            ask = client.ask
+            self.assertEqual(ask('GET', '/openapi.json', token=''), (200, DOCUMENT))
+
+            status, made = ask('POST', '/v1/transactions', {'account': 'alice', 'call': '0x' + remark('one').hex()},
+                               Idempotency_Key='order-1')
+            self.assertEqual(status, 201, made)
+            world.committed[remark('one')] = made['id']
+            again = ask('POST', '/v1/transactions', {'account': 'alice', 'call': remark('one').hex(), 'key': 'order-1'})
+            self.assertEqual(again, (201, made))
+            status, problem = ask('POST', '/v1/transactions', {'account': 'alice', 'call': '0x' + remark('two').hex(), 'key': 'order-1'})
+            self.assertEqual((status, problem['code']), (409, 'key_conflict'))
+            proc.wait_for('a chain', lambda: ask('POST', '/v1/transactions', {
+                'account': 'alice', 'dry_run': True, 'call': '0x' + remark('x').hex()})[0] == 200, 30)
+            by_name = {'account': 'alice', 'call': {'pallet': 'System', 'name': 'remark', 'args': ['0x' + b'three'.hex()]}}
+            status, dry = ask('POST', '/v1/transactions', {**by_name, 'dry_run': True})
+            self.assertEqual((status, dry['call']), (200, '0x' + remark('three').hex()))
+            status, third = ask('POST', '/v1/transactions', by_name)
+            self.assertEqual(status, 201)
+            world.committed[remark('three')] = third['id']
+            world.settle()
+
+            status, one = ask('GET', f'/v1/transactions/{made["id"]}')
+            self.assertEqual((one['outcome'], one['key'], one['creator'], len(one['history'])), ('ok', 'order-1', 'all', 1))
+            ids = lambda query: [t['id'] for t in ask('GET', '/v1/transactions' + query)[1]['transactions']]
+            self.assertEqual(ids(''), [third['id'], made['id']])
+            for query in ('?key=order-1', f'?hash={one["hash"]}', f'?nonce={one["nonce"]}&account=alice', f'?cursor={third["id"]}'):
+                self.assertEqual(ids(query), [made['id']], query)
+            self.assertEqual(ids('?outcome=ok&creator=all&state=finished&from=2020-01-01T00:00:00Z&before=2100-01-01T00:00:00Z'),
+                             [third['id'], made['id']])
+            page = ask('GET', '/v1/transactions?limit=1')[1]
+            self.assertEqual((len(page['transactions']), page['next']), (1, str(third['id'])))
+            self.assertEqual(ask('GET', '/v1/transactions/999999')[0], 404)
+
+            self.assertEqual([a['alias'] for a in ask('GET', '/v1/accounts')[1]['accounts']], ['alice'])
+            account = ask('GET', '/v1/accounts/alice')[1]
+            self.assertEqual(account['next_nonce'], 2)
+            self.assertEqual(ask('GET', '/v1/accounts/nobody')[0], 404)
+            self.assertEqual(ask('GET', '/v1/accounts?account=nobody')[0], 404)
+            self.assertEqual(ask('GET', '/v1/transactions?account=nobody')[0], 404)
+            self.assertEqual(ask('GET', '/v1/accounts/alice/nonces')[1]['nonces'], [])
+            self.assertEqual(len(ask('GET', '/v1/cluster')[1]['members']), 2)
+
+            self.assertEqual(ask('POST', '/v1/accounts/alice/pause', {'reason': 'lunch'}), (200, {'answer': 'paused'}))
+            account = ask('GET', '/v1/accounts/alice')[1]
+            self.assertEqual((account['paused_reason'], account['blocked']['code']), ('lunch', 'paused'))
+            waits = ask('POST', '/v1/transactions', {'account': 'alice', 'call': '0x' + remark('four').hex(), 'priority': 1})[1]['id']
+            self.assertIn('lunch', ask('GET', f'/v1/transactions/{waits}')[1]['waits'])
+            cli('policy', 'alice', 'tip_cap=1000', '--database', world.pg.dsn)
+            self.assertEqual(ask('POST', f'/v1/transactions/{waits}/bump', {'tip': '7'}), (200, {'answer': 'queued'}))
+            self.assertEqual(ask('POST', f'/v1/transactions/{waits}/cancel'), (200, {'answer': 'cancelled'}))
+            status, retried = ask('POST', f'/v1/transactions/{waits}/retry', {})
+            self.assertEqual(status, 200)
+            world.committed[remark('four')] = int(retried['answer'])
+            self.assertEqual(ask('POST', '/v1/accounts/alice/resume'), (200, {'answer': 'resumed'}))
+            self.assertEqual(ask('POST', '/v1/transactions/999999/cancel')[0], 422)
+            records = ask('GET', '/v1/operations')[1]['operations']
+            self.assertEqual([(o['who'], o['action']) for o in records],
+                             [('all', a) for a in ('resume', 'retry', 'cancel', 'bump', 'pause')])
+            self.assertEqual(records[-1]['before']['paused'], False)
+            world.settle()
+            every = {(method, path, True) for path, item in DOCUMENT['paths'].items() for method in item}
+            self.assertEqual({s for s in client.seen if s[2]}, every)
+
+    def test_who_may_ask(self):
+        with World() as world:
+            relay = world.relay('one', extra=EXTRA)
+            world.wait_leader(relay)
+            reads = token(world, 'reads', 'read')
+            client, limited = self.client(relay, reads), token(world, 'limited', 'enqueue', options=('--for', 'alice'))
+            ask = client.ask
+            for method, target, scope in [(m.upper(), p, o.get('security')) for p, item in DOCUMENT['paths'].items() for m, o in item.items()]:
+                if scope:
+                    target = re.sub(r'\{\w+\}', '1', target)
+                    for bad in (None, 'x', reads[:-1], reads + '0', reads.upper(), 'txr_' + '0' * 64):
+                        status, problem = ask(method, target, token=bad or '')
+                        self.assertEqual((status, problem['code']), (401, 'unauthorized'), (method, target, bad))
+                    if scope != [{'token': ['read']}]:
+                        self.assertEqual(ask(method, target, token=reads)[0], 403, (method, target))
+            self.assertEqual(ask('GET', '/v1/accounts', token=reads)[0], 200)
+            self.assertEqual(ask('GET', '/v1/accounts', token=limited)[0], 403)
+            call = '0x' + remark('mine').hex()
+            status, made = ask('POST', '/v1/transactions', {'account': 'alice', 'call': call}, token=limited)
+            self.assertEqual(status, 201)
+            world.committed[remark('mine')] = made['id']
+            world.pg.query("SELECT txrelay.relay_register('bob', %s, 'sr25519', %s, '5bob', 7)", (b'\2' * 32, b'\1' * 32))
+            status, problem = ask('POST', '/v1/transactions', {'account': 'bob', 'call': call}, token=limited)
+            self.assertEqual((status, problem['code']), (403, 'forbidden'))
+            self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.outbox o JOIN txrelay.accounts a USING (account) '
+                                            "WHERE a.alias = 'bob'"), 0)
+
+            # Pages of other origins, and other names of this host (DNS rebinding).
+            for headers in ({'Origin': 'https://evil.example'}, {'Origin': 'null'}, {'Host': 'evil.example'}):
+                self.assertEqual(ask('GET', '/v1/accounts', token=reads, **headers)[0], 403, headers)
+            self.assertEqual(ask('GET', '/v1/accounts', token=reads, Origin=f'http://{client.address}')[0], 200)
+            self.assertEqual(ask('OPTIONS', '/v1/accounts', token='', Origin='https://evil.example')[0], 403)
+            self.assertEqual(ask('POST', '/v1/accounts/alice/pause', 'reason=x', token=token(world, 'op', 'operate'),
+                                 Content_Type='application/x-www-form-urlencoded')[0], 415)
+
+            # Revoked and expired.
+            cli('token', 'revoke', 'reads', '--database', world.pg.dsn)
+            self.assertEqual(ask('GET', '/v1/accounts', token=reads)[0], 401)
+            brief = token(world, 'brief', 'read', options=('--expires', '1 hour'))
+            self.assertEqual(ask('GET', '/v1/accounts', token=brief)[0], 200)
+            world.pg.query("UPDATE txrelay.tokens SET expires_at = clock_timestamp() WHERE name = 'brief'")
+            self.assertEqual(ask('GET', '/v1/accounts', token=brief)[0], 401)
+            listed = cli('token', 'list', '--json', '--database', world.pg.dsn).stdout
+            self.assertEqual([json.loads(line)['state'] for line in listed.splitlines()], ['expired', 'good', 'good', 'revoked'])
+
+            # The log names the token, and neither the log nor the database has it.
+            relay.wait_log(r'http.refused .*status=403 .*token=reads')
+            relay.wait_log(r'http.refused .*status=401 .*token=none')
+            for secret in (reads, limited, brief):
+                self.assertNotIn(secret[4:], relay.text() + listed)
+                self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.tokens t WHERE t::text LIKE %s', (f'%{secret[4:]}%',)), 0)
+            world.settle()
+
+    def test_rate_of_a_token(self):
+        with World() as world:
+            relay = world.relay('one', extra=EXTRA + '  rate: 5\n')
+            client = self.client(relay, token(world, 'reads', 'read'))
+            answers = [client.ask('GET', '/v1/cluster')[0] for _ in range(200)]
+            self.assertIn(429, answers)
+            self.assertEqual(client.ask('GET', '/v1/cluster', token=token(world, 'other', 'read'))[0], 200)
+
+    def test_hostile_input_gets_a_problem_and_nothing_else(self):
+        """Thousands of bad inputs: no 5xx, no crash; the relay goes on."""
+        with World() as world:
+            relay = world.relay('one', extra=EXTRA + '  rate: 1000000\n')
+            client = self.client(relay, token(world, 'all', 'read', 'enqueue', 'operate'))
+            world.wait_leader(relay)
+            rnd = random.Random(20001129)
+            values = ['', '0', '-1', '1', '999999999999999999', '9999999999999999999', 'x', "'", '%27%3B--', '%00', '%ff', '%F0%9F%98%80',
+                      '1e9', 'NaN', 'infinity', '2020-13-45', '..', '%2e%2e%2f', 'a' * 3000, '0x', '0x0', '0x' + 'f' * 64, 'null', '{}', '%25']
+            things = [None, True, 0, -1, 2**63 - 1, 1.5, '', 'x', '0', '0x', '0x00', '0x' + '00' * 200, [], [[]], {}, {'a': 1}, 'a' * 5000, '\u0000',
+                      '\U0001f600', '1 hour', '-1 hour', '2020-01-01T00:00:00Z', 'infinity', '9' * 39, '9' * 60,
+                      {'pallet': 'System', 'name': 'remark'}, {'pallet': 'System', 'name': 'remark', 'args': [[[[]]]]}, {'pallet': 'x', 'name': '.'}]
+            fields = [*DOCUMENT['components']['schemas']['Enqueue']['properties'], 'id', 'who', '']
+            statuses = {}
+            for _ in range(2000):
+                pattern, item = rnd.choice(list(DOCUMENT['paths'].items()))
+                method, op = rnd.choice(list(item.items()))
+                target = re.sub(r'\{\w+\}', lambda _: rnd.choice(values) or '1', pattern)
+                names = [p['name'] for p in op.get('parameters', ()) if p['in'] == 'query'] + ['x', '%']
+                query = '&'.join(f'{rnd.choice(names)}={rnd.choice(values)}' for _ in range(rnd.choice((0, 0, 1, 1, 2))))
+                body = None
+                if method == 'post':
+                    body = rnd.choice([None, '', '[]', '{', '"x"', '{"a":1,"a":2}', '[' * 3000, b'\xff\xfe', 'null']) if rnd.random() < .3 else {
+                        **({'account': 'alice', 'call': '0x00'} if rnd.random() < .7 else {}),
+                        **{rnd.choice(fields): rnd.choice(things) for _ in range(rnd.choice((0, 1, 2)))}}
+                    if isinstance(body, dict):
+                        body['dry_run'] = True if 'transactions' in pattern and pattern.endswith('transactions') else body.pop('dry_run', None)
+                status, value = client.ask(method.upper(), target + ('?' + query if query else ''), body)
+                self.assertLess(status, 500, (method, target, query, body, value))
+                statuses[status] = statuses.get(status, 0) + 1
+            self.assertGreater(statuses[400], 400)
+            self.assertGreater(statuses[422], 8)
+            host, port = client.address.rsplit(':', 1)
+            for _ in range(300):  # bytes that are no HTTP, or half of it
+                with socket.create_connection((host, int(port)), 10) as s:
+                    data = rnd.choice([b'GET /v1/cluster HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n', b'POST /v1/transactions HTTP/1.1\r\nHost: x\r\n'
+                                       b'Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n'])
+                    data = bytearray(data[:rnd.randrange(1, len(data))])
+                    for _ in range(rnd.randrange(4)):
+                        data[rnd.randrange(len(data))] = rnd.randrange(256)
+                    s.sendall(data)
+            self.assertEqual(client.ask('GET', '/v1/cluster')[0], 200)
+            client.ask('POST', '/v1/accounts/alice/resume')
+            self.assertTrue(relay.alive())
+
+    def test_a_database_that_is_away_and_the_end_of_the_relay(self):
+        with World(own_postgres=True) as world:
+            relay = world.relay('one', extra=EXTRA)
+            client = self.client(relay, token(world, 'reads', 'read'))
+            world.wait_leader(relay)
+            self.assertEqual(client.ask('GET', '/v1/cluster')[0], 200)
+            world.pg.restart()
+            proc.wait_for('200', lambda: client.ask('GET', '/v1/cluster')[0] == 200, 60)
+            world.pg.stop()
+            proc.wait_for('503', lambda: client.ask('GET', '/v1/cluster')[0] == 503, 30)
+            self.assertEqual(relay.stop(), 0)
+
+    def test_what_is_not_safe_is_refused_at_the_start(self):
+        with World() as world:
+            for extra, words in (('http:\n  listen: tcp:0.0.0.0:0\n', 'can be reached from other machines'),
+                                 ('http:\n  listen: tcp:127.0.0.1:0\n  cert_file: x\n', 'belong together'),
+                                 ('http:\n  listen: nowhere\n', 'nowhere')):
+                relay = world.relay('bad', extra=extra)
+                relay.wait_log(f'relay.failed .*{words}')
+                proc.wait_for('its end', lambda: not relay.alive(), 30)
