@@ -2,7 +2,7 @@
 --
 -- A batch is taken by one statement, which moves the cursor and inserts the calls. It is conditional on
 -- the cursor, so of any number of racers one wins, whichever relay leads. Each call is an ordinary transaction:
--- its creator is feed/NAME/NUMBER, its role feed/NAME (which nobody is a member of, so only operators
+-- its creator is feed/NAME/NUMBER, its role feed/NAME (which has no members, so only operators
 -- cancel it), and its key feed/NAME/NUMBER/INDEX.
 
 -- One row per feed: its cursor, its publishers, and how far the account is behind it. waiting: its
@@ -16,12 +16,19 @@ CREATE OR REPLACE VIEW txrelay.feed_cursors AS
     CROSS JOIN LATERAL (SELECT count(*) AS waiting, min(o.created_at) AS oldest FROM txrelay.outbox o
         WHERE o.account = f.account AND o.role = 'feed/' || f.name) w;
 
-CREATE OR REPLACE FUNCTION txrelay.feed_unknown(p_name text) RETURNS void
+-- The row of a feed, locked. Refuses a name that is unknown.
+CREATE OR REPLACE FUNCTION txrelay.feed_row(p_name text) RETURNS txrelay.feeds
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_feed feeds;
 BEGIN
-    RAISE EXCEPTION USING ERRCODE = 'TR010', MESSAGE = format('no such feed: %s', coalesce('"' || left(p_name, 80) || '"', 'NULL')),
-        HINT = coalesce('There are: ' || (SELECT string_agg(f.name, ', ' ORDER BY f.name) FROM (SELECT t.name FROM feeds t
-            ORDER BY t.name LIMIT 10) f) || '.', 'feed_create creates one.');
+    SELECT * INTO v_feed FROM feeds f WHERE f.name = p_name FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'TR010', MESSAGE = format('no such feed: %s', coalesce('"' || left(p_name, 80) || '"', 'NULL')),
+            HINT = coalesce('There are: ' || (SELECT string_agg(f.name, ', ' ORDER BY f.name) FROM (SELECT t.name FROM feeds t
+                ORDER BY t.name LIMIT 10) f) || '.', 'feed_create creates one.');
+    END IF;
+    RETURN v_feed;
 END
 $$;
 
@@ -103,12 +110,11 @@ $$;
 CREATE OR REPLACE FUNCTION txrelay.feed_publishers(name text, publishers bytea[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
+DECLARE
+    v_feed feeds := feed_row(feed_publishers.name);
 BEGIN
     PERFORM check_publishers('feed_publishers', feed_publishers.publishers);
-    UPDATE feeds f SET publishers = feed_publishers.publishers WHERE f.name = feed_publishers.name;
-    IF NOT FOUND THEN
-        PERFORM feed_unknown(feed_publishers.name);
-    END IF;
+    UPDATE feeds f SET publishers = feed_publishers.publishers WHERE f.name = v_feed.name;
 END
 $$;
 
@@ -116,22 +122,20 @@ $$;
 CREATE OR REPLACE FUNCTION txrelay.feed_pause(name text, reason text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
+DECLARE
+    v_feed feeds := feed_row(feed_pause.name);
 BEGIN
-    UPDATE feeds f SET paused_reason = coalesce(left(reason, 200), 'by ' || session_user) WHERE f.name = feed_pause.name;
-    IF NOT FOUND THEN
-        PERFORM feed_unknown(feed_pause.name);
-    END IF;
+    UPDATE feeds f SET paused_reason = coalesce(left(reason, 200), 'by ' || session_user) WHERE f.name = v_feed.name;
 END
 $$;
 
 CREATE OR REPLACE FUNCTION txrelay.feed_resume(name text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
+DECLARE
+    v_feed feeds := feed_row(feed_resume.name);
 BEGIN
-    UPDATE feeds f SET paused_reason = NULL WHERE f.name = feed_resume.name;
-    IF NOT FOUND THEN
-        PERFORM feed_unknown(feed_resume.name);
-    END IF;
+    UPDATE feeds f SET paused_reason = NULL WHERE f.name = v_feed.name;
 END
 $$;
 
@@ -141,14 +145,11 @@ CREATE OR REPLACE FUNCTION txrelay.feed_remove(name text) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    v_last bigint;
+    v_feed feeds := feed_row(feed_remove.name);
 BEGIN
-    DELETE FROM feeds f WHERE f.name = feed_remove.name RETURNING f.last_number INTO v_last;
-    IF NOT FOUND THEN
-        PERFORM feed_unknown(feed_remove.name);
-    END IF;
-    DELETE FROM feed_batches b WHERE b.feed = feed_remove.name;
-    RETURN v_last;
+    DELETE FROM feeds f WHERE f.name = v_feed.name;
+    DELETE FROM feed_batches b WHERE b.feed = v_feed.name;
+    RETURN v_feed.last_number;
 END
 $$;
 
