@@ -11,6 +11,7 @@
  *   {"cmd":"cancel","id":17}                            -> {"answer":"requested"}
  *   {"cmd":"bump","id":17,"tip":"1000"}                 -> {"answer":"requested"}
  *   {"cmd":"resume","account":"alice"}                  -> {"answer":""}
+ *   {"cmd":"retry","id":17}                             -> {"id":18}     (deadline, deadline_block)
  *   {"cmd":"drain"}                                     -> {"answer":"draining"}, the relay stops
  *   {"cmd":"metrics"}                                   -> {"text":".."}, for Prometheus
  *   {"cmd":"health"}                                    -> {"ready":true,"text":".."}
@@ -96,6 +97,9 @@ static void answered(struct store_req *req)
     struct sending *x = CONTAINER_OF(req, struct sending, u.ask.req.req);
     if (x->peer && req->err.code)
         refuse(x->peer, req->err.code, req->err.text);
+    else if (x->peer && x->u.ask.start == store_retry_start)
+        answer(x->peer,
+               json_pack("{s:I}", "id", (json_int_t)strtoll(x->u.ask.req.answer, NULL, 10)));
     else if (x->peer)
         answer(x->peer, json_pack("{s:s}", "answer", x->u.ask.req.answer));
     store_req_done(req);
@@ -239,8 +243,9 @@ static void on_line(void *arg, struct loop_peer *peer, const char *line, size_t 
     else if (ask_json_is(cmd))
         cmd_ask(c, peer, cmd, request);
     else
-        refuse(peer, ERR_ARGUMENT,
-               "cmd is not one of: send, cancel, bump, resume, drain, status, metrics, health");
+        refuse(
+            peer, ERR_ARGUMENT,
+            "cmd is not one of: send, cancel, bump, resume, retry, drain, status, metrics, health");
     json_decref(request);
 }
 

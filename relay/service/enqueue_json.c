@@ -270,40 +270,87 @@ void enqueue_json_done(struct enqueue_json *x)
 
 /* ---- what is asked for later ---- */
 
-static const struct {
+static const struct ask_kind {
     const char *cmd;
     void (*start)(struct store *s, struct store_ask *r, store_cb cb);
-} asks[] = {
-    {"cancel", store_cancel_start}, {"bump", store_bump_start}, {"resume", store_resume_start}};
+    const char *fields[4]; /* the first one is required */
+} asks[] = {{"cancel", store_cancel_start, {"id"}},
+            {"bump", store_bump_start, {"id", "tip"}},
+            {"resume", store_resume_start, {"account"}},
+            {"retry", store_retry_start, {"id", "deadline", "deadline_block"}}};
 
-bool ask_json_is(const char *cmd)
+static const struct ask_kind *ask_kind_of(const char *cmd)
 {
     for (size_t i = 0; cmd && i < ARRAY_LEN(asks); i++)
         if (!strcmp(cmd, asks[i].cmd))
+            return &asks[i];
+    return NULL;
+}
+
+bool ask_json_is(const char *cmd)
+{
+    return ask_kind_of(cmd) != NULL;
+}
+
+/* A deadline in place of the one that the ended transaction had. */
+static int get_deadline(json_t *value, int64_t *ret, struct err *err)
+{
+    const char *text = json_string_value(value);
+    if (text && !strcmp(text, "infinity"))
+        *ret = STORE_ASK_NONE;
+    else
+        return get_time("deadline", value, ret, err);
+    return 0;
+}
+
+static int ask_field(struct ask_json *x, const char *name, json_t *value, struct err *err)
+{
+    if (!strcmp(name, "account"))
+        return get_text(name, value, &x->req.account, err);
+    if (!strcmp(name, "id"))
+        return get_int(name, value, 1, INT64_MAX, &x->req.id, err);
+    if (!strcmp(name, "tip"))
+        return get_amount(name, value, x->tip, &x->req.tip, err);
+    if (!strcmp(name, "deadline"))
+        return get_deadline(value, &x->req.deadline_ms, err);
+    PRE(!strcmp(name, "deadline_block"));
+    int rc = get_int(name, value, 0, INT64_MAX - 1, &x->req.deadline_block, err);
+    if (rc == 0 && x->req.deadline_block == 0)
+        x->req.deadline_block = STORE_ASK_NONE;
+    return rc;
+}
+
+static bool has_field(const struct ask_kind *kind, const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kind->fields) && kind->fields[i]; i++)
+        if (!strcmp(name, kind->fields[i]))
             return true;
     return false;
 }
 
 int ask_json_read(struct ask_json *x, const char *cmd, json_t *request, struct err *err)
 {
-    json_t *id = json_object_get(request, "id"), *tip = json_object_get(request, "tip"),
-           *account = json_object_get(request, "account");
+    const struct ask_kind *kind = ask_kind_of(cmd);
+    const char *name;
+    json_t *value;
+    PRE(kind);
     err_clear(err);
     x->request = json_incref(request);
-    for (size_t i = 0; i < ARRAY_LEN(asks); i++)
-        if (!strcmp(cmd, asks[i].cmd))
-            x->start = asks[i].start;
-    PRE(x->start);
-    if (x->start == store_resume_start)
-        return account ? get_text("account", account, &x->req.account, err)
-                       : err_set(err, ERR_ARGUMENT, "account is missing: it names who goes on");
-    if (!id)
-        return err_set(err, ERR_ARGUMENT,
-                       "id is missing: the number that the transaction got when it came");
-    if (get_int("id", id, 1, INT64_MAX, &x->req.id, err))
-        return err->code;
-    if (x->start == store_bump_start && tip && !json_is_null(tip))
-        return get_amount("tip", tip, x->tip, &x->req.tip, err);
+    x->start = kind->start;
+    json_object_foreach(request, name, value)
+    {
+        if (json_is_null(value) || !strcmp(name, "cmd"))
+            continue;
+        if (!has_field(kind, name))
+            return err_set(err, ERR_ARGUMENT, "%s has no field \"%.40s\"", cmd, name);
+        if (ask_field(x, name, value, err))
+            return err->code;
+    }
+    if (!x->req.account && !x->req.id)
+        return err_set(err, ERR_ARGUMENT, "%s is missing: %s", kind->fields[0],
+                       x->start == store_resume_start
+                           ? "it names the account that goes on"
+                           : "the number that the transaction got when it came");
     return 0;
 }
 

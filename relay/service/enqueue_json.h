@@ -27,14 +27,15 @@ struct enqueue_json {
 int enqueue_json_read(struct enqueue_json *x, json_t *request, struct err *err);
 void enqueue_json_done(struct enqueue_json *x);
 
-/* {"cmd":"cancel","id":N}, {"cmd":"bump","id":N,"tip":A}, {"cmd":"resume","account":".."} */
+/* {"cmd":"cancel","id":N}, {"cmd":"bump","id":N,"tip":A}, {"cmd":"resume","account":".."},
+ * {"cmd":"retry","id":N,"deadline":T,"deadline_block":B} */
 struct ask_json {
     struct store_ask req;
     json_t *request;
     char tip[24];
     void (*start)(struct store *s, struct store_ask *r, store_cb cb);
 };
-bool ask_json_is(const char *cmd); /* one of the three */
+bool ask_json_is(const char *cmd); /* one of these */
 int ask_json_read(struct ask_json *x, const char *cmd, json_t *request, struct err *err);
 void ask_json_done(struct ask_json *x);
 

@@ -40,3 +40,23 @@ void store_pg__resume(struct store *base, struct store_ask *r)
     pg_put_text(&a, r->account);
     store_pg__send(s, &s->work, SQL_RESUME_ACCOUNT, &a, &r->req, decode_nothing);
 }
+
+static void put_ask(struct pg_args *a, int64_t value)
+{
+    if (value)
+        pg_put_int8(a, value);
+    else
+        pg_put_null8(a);
+}
+
+void store_pg__retry(struct store *base, struct store_ask *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    store_pg__args(s, &a);
+    r->answer = "";
+    pg_put_int8(&a, r->id);
+    put_ask(&a, r->deadline_ms);
+    put_ask(&a, r->deadline_block);
+    store_pg__send(s, &s->work, SQL_RETRY_ONE, &a, &r->req, decode_answer);
+}

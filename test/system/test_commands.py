@@ -160,13 +160,25 @@ class Acting(unittest.TestCase):
             self.assertEqual(cli('retry', str(one), *db).stdout, first)
             new = int(first.split()[-1])
             self.assertIn(f'retry_of      {one}\n', cli('status', str(new), *db).stdout)
+            order = {'cmd': 'retry', 'id': one}
+            self.assertEqual(world.relays[0].control(order), {'id': new})
+            late = world.relays[0].control({**order, 'deadlin': 'infinity'})
+            self.assertIn('has no field "deadlin"', late['text'])
+            four = world.put('four', deadline=("clock_timestamp() + interval '2 s'",))
+            world.wait_end(four)
+            order = {'cmd': 'retry', 'id': four}
+            self.assertIn('deadline of transaction', world.relays[0].control(order)['text'])
+            answer = world.relays[0].control({**order, 'deadline': 'infinity', 'deadline_block': 0})
+            self.assertEqual(list(answer), ['id'], answer)
+            fifth = answer['id']
+            self.assertEqual(cli('retry', str(four), *db).stdout, f'{four} -> {fifth}\n')
             bulk = cli('retry', '--account', 'alice', '--outcome', 'cancelled', *db).stdout.splitlines()
             self.assertEqual([x.split(' -> ')[0] for x in bulk], [str(two)])
             again = cli('retry', '--account', 'alice', *db)
             self.assertEqual(again.stdout, '')
             self.assertIn('nothing to retry matches', again.stderr)
             cli('resume', 'alice', *db)
-            for tx in (new, int(bulk[0].split()[-1]), three):
+            for tx in (new, int(bulk[0].split()[-1]), three, fifth):
                 self.assertEqual(world.wait_end(tx), ('ok', None))
             self.assertEqual(world.end(one)[0], 'cancelled')
 
@@ -200,6 +212,7 @@ class Acting(unittest.TestCase):
 MISTAKES = (
     (('statsu',), 2, ("'statsu'", 'near: status', 'txrelay COMMAND --help')),
     (('help', 'acounts'), 2, ("'acounts'", 'near: accounts')),
+    (('audit', 'DB'), 2, ('no chain node is given', '--endpoint')),
     (('status', '--foo'), 2, ("'--foo'", '--help')),
     (('cancel',), 2, ('the id is missing', 'that enqueue printed')),
     (('status', 'abc'), 2, ('the id', "'abc'", 'the number that enqueue printed')),

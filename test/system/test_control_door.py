@@ -45,7 +45,7 @@ class Door(unittest.TestCase):
             relay.wait_log('account.ready')
             call = '0x' + remark('from anybody').hex()
             arguments = {'send': {'account': 'alice', 'call': call}, 'cancel': {'id': 1}, 'bump': {'id': 1, 'tip': '1'},
-                         'resume': {'account': 'alice'}, 'drain': {}}
+                         'resume': {'account': 'alice'}, 'retry': {'id': 1}, 'drain': {}}
             # Each command that there is: a socket of its own says which.
             open_to_us = world.relay('two')
             open_to_us.wait_log('relay.running')

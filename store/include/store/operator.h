@@ -5,23 +5,28 @@
 
 #include "store/store.h"
 
+#define STORE_ASK_NONE INT64_MAX
 struct store_ask {
     struct store_req req;
-    int64_t id;          /* cancel, bump */
+    int64_t id;          /* cancel, bump, retry */
     const char *tip;     /* bump: decimal; NULL: the next step of the account's policy */
     const char *account; /* resume: alias, 0x id or address */
+    /* retry: 0: what the transaction had; STORE_ASK_NONE: none */
+    int64_t deadline_ms, deadline_block;
     /* out. cancel: "cancelled" (it had no nonce), "requested", "finished"; bump: "queued" (it has
-     * no nonce), "requested", "finished"; resume: "" */
+     * no nonce), "requested", "finished"; resume: ""; retry: the new id */
     const char *answer;
 };
 void store_cancel_start(struct store *s, struct store_ask *r, store_cb cb);
 void store_bump_start(struct store *s, struct store_ask *r, store_cb cb);
 void store_resume_start(struct store *s, struct store_ask *r, store_cb cb);
+void store_retry_start(struct store *s, struct store_ask *r, store_cb cb);
 
 /* X(request, struct) */
 #define STORE_OPERATOR_REQUESTS(X)                                                                 \
     X(cancel, store_ask)                                                                           \
     X(bump, store_ask)                                                                             \
-    X(resume, store_ask)
+    X(resume, store_ask)                                                                           \
+    X(retry, store_ask)
 
 #endif

@@ -231,10 +231,35 @@ static void test_asked_for_later(void **state)
     assert_string_equal(x.req.account, "alice");
     assert_ptr_equal(x.start, store_resume_start);
     ask_json_done(&x);
+    assert_int_equal(read_ask(&x, "retry", "{\"id\":17,\"cmd\":\"retry\",\"deadline\":null}", &err),
+                     0);
+    assert_int_equal(x.req.id, 17);
+    assert_int_equal(x.req.deadline_ms, 0);
+    assert_int_equal(x.req.deadline_block, 0);
+    assert_ptr_equal(x.start, store_retry_start);
+    ask_json_done(&x);
+    assert_int_equal(
+        read_ask(&x, "retry", "{\"id\":17,\"deadline\":1000,\"deadline_block\":9}", &err), 0);
+    assert_int_equal(x.req.deadline_ms, 1000);
+    assert_int_equal(x.req.deadline_block, 9);
+    ask_json_done(&x);
+    assert_int_equal(
+        read_ask(&x, "retry", "{\"id\":17,\"deadline\":\"infinity\",\"deadline_block\":0}", &err),
+        0);
+    assert_true(x.req.deadline_ms == STORE_ASK_NONE && x.req.deadline_block == STORE_ASK_NONE);
+    ask_json_done(&x);
     static const char *const bad[][3] = {
-        {"cancel", "{}", "id"},      {"cancel", "{\"id\":\"17\"}", "17"},
-        {"bump", "{\"id\":0}", "0"}, {"bump", "{\"id\":1,\"tip\":\"x\"}", "tip"},
-        {"resume", "{}", "account"}, {"resume", "{\"account\":1}", "account"}};
+        {"retry", "{}", "id is missing"},
+        {"retry", "{\"id\":1,\"deadlin\":1}", "retry has no field \"deadlin\""},
+        {"retry", "{\"id\":1,\"deadline\":\"soon\"}", "deadline"},
+        {"retry", "{\"id\":1,\"deadline_block\":-1}", "deadline_block"},
+        {"cancel", "{\"id\":1,\"tip\":1}", "cancel has no field \"tip\""},
+        {"cancel", "{}", "id"},
+        {"cancel", "{\"id\":\"17\"}", "17"},
+        {"bump", "{\"id\":0}", "0"},
+        {"bump", "{\"id\":1,\"tip\":\"x\"}", "tip"},
+        {"resume", "{}", "account"},
+        {"resume", "{\"account\":1}", "account"}};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         assert_int_equal(read_ask(&x, bad[i][0], bad[i][1], &err), ERR_ARGUMENT);
         assert_non_null(strstr(err.text, bad[i][2]));

@@ -248,6 +248,7 @@ static void put_fields(struct buf *b, enum mem_request what, const union any_req
     case MEM_REQUEST_cancel:
     case MEM_REQUEST_bump:
     case MEM_REQUEST_resume:
+    case MEM_REQUEST_retry:
         buf_printf(b, " answer=%s", u->cancel.answer);
         return;
     case MEM_REQUEST_note:
