@@ -2,6 +2,7 @@
 #ifndef MAIN_CHECK_H
 #define MAIN_CHECK_H
 
+#include "config.h"
 #include "relay/service.h"
 
 /* One line. The text may quote a node, a server or the file. */
@@ -9,6 +10,9 @@ void check_line(const char *mark, const char *what, const char *text);
 void check_good(const char *what, const char *text);
 void check_caution(void *arg, const char *what, const char *text);
 void check_wrong(const char *what, const char *text); /* a relay cannot run with it */
+
+/* check_values.c: every key with its value and where it came from. */
+void check_values(const struct config *c);
 
 /* check_chain.c: connects to each endpoint in turn. */
 void check_chain(const struct service_config *c);

@@ -188,6 +188,13 @@ static int run_audit(int argc, char **argv)
     int rc = command_start(&command_audit, argc, argv, &args.args, true, &config);
     if (rc)
         return rc;
+    if (!config.file->chain.endpoints_count) {
+        fputs("txrelay: no chain node is given: use --endpoint, TXRELAY_ENDPOINTS or "
+              "chain.endpoints in the config file\n",
+              stderr);
+        config_done(&config);
+        return EXIT_USAGE;
+    }
     struct run r = {.args = &args, .range = {.from_ms = -1, .to_ms = -1}};
     struct loop *l = loop_new();
     rc = carry_out(&r, l, &config, &err) ? cli_fail(&err) : EXIT_OK;

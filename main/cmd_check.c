@@ -5,13 +5,12 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "base/host.h"
+#include "base/log.h"
 #include "check.h"
 #include "cli.h"
 #include "command.h"
 #include "feed/serve.h"
 #include "schema/schema.h"
-#include "store/conn_info.h"
 #include "store/schema_check.h"
 #include "warnings.h"
 
@@ -43,79 +42,6 @@ void check_wrong(const char *what, const char *text)
 {
     bad++;
     check_line("BAD", what, text);
-}
-
-/* ---- values ---- */
-
-static void value(const char *key, const char *text, const char *from)
-{
-    printf("  %-24s %-40s %s\n", key, text ? text : "(not set)", from);
-}
-
-static void number(const char *key, uint32_t n, uint32_t standard)
-{
-    char text[32];
-    snprintf(text, sizeof(text), "%u", n ? n : standard);
-    value(key, text, n ? "file" : "default");
-}
-
-/* A connection string may contain a password, so only other parts of it are printed. */
-static void connection(const char *key, const char *dsn, const char *from)
-{
-    struct conn_info info;
-    conn_info_read(dsn, &info);
-    buf_printf(&info.text, "%s", info.has_password ? " password=****" : "");
-    value(key, buf_str(&info.text), from);
-    conn_info_done(&info);
-}
-
-static void explain(const struct config *c)
-{
-    const struct config_file *f = c->file;
-    printf("configuration (%s)\n", c->path ? c->path : "no file");
-    value("name", f->name ? f->name : "(host name)", c->from_name);
-    value("log_level", f->log_level ? f->log_level : "info", c->from_log_level);
-    value("log_format", f->log_format ? f->log_format : "logfmt", f->log_format ? "" : "default");
-    value("log_transactions", f->log_transactions ? f->log_transactions : "debug",
-          f->log_transactions ? "" : "default");
-    value("control", f->control, f->control ? "" : "no control endpoint");
-    value("metrics", f->metrics, f->metrics ? "" : "no metrics endpoint");
-    value("feeds.listen", f->feeds.listen, f->feeds.listen ? "" : "no feeds are taken");
-    if (f->feeds.listen)
-        value("feeds.address", f->feeds.address ? f->feeds.address : "(feeds.listen)",
-              f->feeds.address ? "" : "default");
-    if (f->database.url)
-        connection("database.url", f->database.url, c->from_database);
-    else
-        value("database.url", "(none: standalone)", c->from_database);
-    if (f->database.work_url)
-        connection("database.work_url", f->database.work_url, "file");
-    if (f->database.listen_url)
-        connection("database.listen_url", f->database.listen_url, "file");
-    value("database.use_lock", config_use_lock(f) ? "true" : "false",
-          f->database.use_lock ? "file" : "default");
-    for (uint32_t i = 0; i < f->chain.endpoints_count; i++) {
-        char *shown = host_url_shown(f->chain.endpoints[i]);
-        value("chain.endpoints", shown, c->from_endpoints);
-        free(shown);
-    }
-    value("chain.genesis", f->chain.genesis ? f->chain.genesis : "(any)",
-          f->chain.genesis ? "file" : "default");
-    value("chain.verify_blocks", config_verify_blocks(f) ? "true" : "false",
-          f->chain.verify_blocks ? "file" : "default");
-    number("chain.quorum", f->chain.quorum, 1);
-    if (f->chain.metadata_hash)
-        value("chain.metadata_hash", "true", "file");
-    number("leadership.heartbeat_ms", f->leadership.heartbeat_ms, 1000);
-    number("leadership.expiry_1_ms", f->leadership.expiry_1_ms, 5000);
-    number("leadership.expiry_2_ms", f->leadership.expiry_2_ms, 20000);
-    value("leadership.lost_commits", config_lost_search(f) ? "search" : "wait",
-          f->leadership.lost_commits ? "file" : "default");
-    number("manager.window", f->manager.window, 256);
-    number("manager.batch", f->manager.batch, 128);
-    number("manager.era_period", config_era_period(f), 0);
-    number("retention.keep_days", f->retention.keep_days, 30);
-    number("retention.interval_ms", f->retention.interval_ms, 3600000);
 }
 
 /* ---- database ---- */
@@ -286,12 +212,12 @@ static int run_check(int argc, char **argv)
     struct err err = {0};
     command_parse(&command_check, argc, argv, &a);
     cli_harden();
-    if (!a.flags.log_level)
-        a.flags.log_level = "error";
     int rc = cli_load(&a.flags, false, &config);
     if (rc)
         return rc;
-    explain(&config);
+    if (!a.flags.log_level)
+        log_set_level(LOG_LEVEL_ERROR); /* what a relay would log stands in the report */
+    check_values(&config);
     printf("connections\n");
     check_database(config.file);
     if (cli_service_config(&config, &service, &err)) {

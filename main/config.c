@@ -71,10 +71,10 @@ static int merge(struct config *c, const struct config_flags *flags, struct err 
     c->from_database = override(&f->database.url, "TXRELAY_DATABASE", flags->database);
     c->from_name = override(&f->name, "TXRELAY_NAME", flags->name);
     c->from_log_level = override(&f->log_level, "TXRELAY_LOG_LEVEL", flags->log_level);
-    override(&f->control, "TXRELAY_CONTROL", flags->control);
-    override(&f->metrics, "TXRELAY_METRICS", NULL);
-    override(&f->log_format, "TXRELAY_LOG_FORMAT", NULL);
-    override(&f->log_transactions, "TXRELAY_LOG_TRANSACTIONS", NULL);
+    c->from_control = override(&f->control, "TXRELAY_CONTROL", flags->control);
+    c->from_metrics = override(&f->metrics, "TXRELAY_METRICS", NULL);
+    c->from_log_format = override(&f->log_format, "TXRELAY_LOG_FORMAT", NULL);
+    c->from_log_transactions = override(&f->log_transactions, "TXRELAY_LOG_TRANSACTIONS", NULL);
     enum log_level level;
     enum log_format format;
     if (f->log_format && !log_parse_format(f->log_format, &format))

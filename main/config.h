@@ -97,8 +97,9 @@ struct config_file {
 struct config {
     struct config_file *file; /* merged values */
     char *path;               /* of the file; NULL: none */
-    const char *from_database, *from_endpoints, *from_log_level,
-        *from_name; /* "file", "environment", "flag", "default" */
+    /* "file", "flag", "default", or the name of an environment variable */
+    const char *from_database, *from_endpoints, *from_log_level, *from_name, *from_control,
+        *from_metrics, *from_log_format, *from_log_transactions;
 };
 
 struct config_flags {
@@ -115,6 +116,12 @@ void config_keys(void (*each)(void *arg, const struct config_key *key), void *ar
 /* ERR_CONFIG names file, line and column, the key or value, and what is allowed. */
 int config_load(const struct config_flags *flags, struct config *ret, struct err *err);
 void config_done(struct config *c);
+
+/* Calls `each` for every key in the order of the schema, and for every element of a list. text: the
+ * value; NULL: nobody gave one. An element with keys of its own is one text, "key=value ..". Texts
+ * may hold secrets (database urls, endpoints). */
+void config_values(const struct config *c,
+                   void (*each)(void *arg, const char *key, const char *text), void *arg);
 
 /* Calls `each` with "section.key" for each value that differs; a list is one value. */
 void config_changes(const struct config *from, const struct config *to,

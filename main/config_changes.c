@@ -1,10 +1,12 @@
-/* What differs between two configurations, found by the schema that reads them. */
+/* What differs between two configurations, and what one holds, found by the schema that reads
+ * them. */
 #include "config_changes.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/check.h"
 
 static bool same(const cyaml_schema_value_t *v, const uint8_t *a, uint64_t a_count,
@@ -71,5 +73,83 @@ void config__changes(const char *section, const cyaml_schema_field_t *fields, co
         else if (!same(&f->value, a + f->data_offset, count_at(f, a), b + f->data_offset,
                        count_at(f, b)))
             each(arg, key);
+    }
+}
+
+/* ---- what one holds ---- */
+
+/* False: nobody gave one. A number that nobody gave is 0, and so is a truth. */
+static bool put_value(struct buf *out, const cyaml_schema_value_t *v, const uint8_t *at)
+{
+    uint32_t number = 0;
+    if (v->flags & CYAML_FLAG_POINTER) {
+        const uint8_t *const field = at;
+        memcpy(&at, field, sizeof(void *));
+        if (!at)
+            return false;
+    }
+    if (v->type == CYAML_STRING) {
+        buf_puts(out, (const char *)at);
+        return true;
+    }
+    PRE((v->type == CYAML_UINT || v->type == CYAML_BOOL) && v->data_size <= sizeof(number));
+    memcpy(&number, at, v->data_size); /* little-endian */
+    if (v->type == CYAML_BOOL)
+        buf_puts(out, number ? "true" : "false");
+    else
+        buf_printf(out, "%u", number);
+    return number || (v->flags & CYAML_FLAG_POINTER);
+}
+
+/* An element of a list: "key=value key=value", without what nobody gave. */
+static void put_item(struct buf *out, const cyaml_schema_value_t *entry, const uint8_t *at)
+{
+    if (entry->type != CYAML_MAPPING) {
+        put_value(out, entry, at);
+        return;
+    }
+    for (const cyaml_schema_field_t *f = entry->mapping.fields; f->key; f++) {
+        struct buf text = {0};
+        if (put_value(&text, &f->value, at + f->data_offset))
+            buf_printf(out, "%s%s=%s", out->len ? " " : "", f->key, buf_str(&text));
+        buf_done(&text);
+    }
+}
+
+static void each_item(const char *key, const cyaml_schema_field_t *f, const uint8_t *record,
+                      void (*each)(void *arg, const char *key, const char *text), void *arg)
+{
+    const cyaml_schema_value_t *entry = f->value.sequence.entry;
+    size_t step = entry->flags & CYAML_FLAG_POINTER ? sizeof(void *) : entry->data_size;
+    uint64_t count = count_at(f, record);
+    const uint8_t *items;
+    memcpy(&items, record + f->data_offset, sizeof(void *));
+    for (uint64_t i = 0; i < count; i++) {
+        struct buf text = {0};
+        put_item(&text, entry, items + i * step);
+        each(arg, key, buf_str(&text));
+        buf_done(&text);
+    }
+    if (!count)
+        each(arg, key, NULL);
+}
+
+void config__values(const char *section, const cyaml_schema_field_t *fields, const void *record,
+                    void (*each)(void *arg, const char *key, const char *text), void *arg)
+{
+    for (const cyaml_schema_field_t *f = fields; f->key; f++) {
+        const uint8_t *at = record;
+        char key[80];
+        snprintf(key, sizeof(key), "%s%s%s", section, *section ? "." : "", f->key);
+        if (f->value.type == CYAML_MAPPING) {
+            config__values(key, f->value.mapping.fields, at + f->data_offset, each, arg);
+        } else if (f->value.type == CYAML_SEQUENCE) {
+            each_item(key, f, at, each, arg);
+        } else {
+            struct buf text = {0};
+            bool given = put_value(&text, &f->value, at + f->data_offset);
+            each(arg, key, given ? buf_str(&text) : NULL);
+            buf_done(&text);
+        }
     }
 }

@@ -167,6 +167,12 @@ void config_changes(const struct config *from, const struct config *to,
     config__changes("", file_fields, from->file, to->file, each, arg);
 }
 
+void config_values(const struct config *c,
+                   void (*each)(void *arg, const char *key, const char *text), void *arg)
+{
+    config__values("", file_fields, c->file, each, arg);
+}
+
 static const cyaml_config_t cyaml = {
     .log_fn = config__trouble_log,
     .mem_fn = cyaml_mem,

@@ -1,6 +1,7 @@
 """Bad input: each a clear error that names the thing, the value and the way out, with nothing lost."""
 import json
 import os
+import re
 import subprocess
 import unittest
 
@@ -237,6 +238,47 @@ class BadInput(unittest.TestCase):
             done = cli('check', '--config', relay.config, check=False)
             self.assertEqual(done.returncode, 1)
             self.assertIn('BAD', done.stdout)
+
+    def test_check_shows_every_key_and_where_it_came_from(self):
+        """As docs/config.md has them, with its defaults."""
+        with World() as world:
+            relay = world.relay('one', start=False)
+            relay.configure('chain', insecure='true', call_timeout_ms=7000)
+            with open(relay.config, 'a') as file:
+                file.write('log_format: logfmt\n')
+            done = cli('check', '--config', relay.config, '--log-level', 'warn',
+                       env={'TXRELAY_METRICS': '127.0.0.1:0', 'TXRELAY_LOG_TRANSACTIONS': 'info'})
+            shown = {}
+            for line in done.stdout.split('connections\n')[0].splitlines()[1:]:
+                key, text, source = re.fullmatch(r'  (\S+) +(.*?) +(file|default|flag|TXRELAY_\w+)', line).groups()
+                shown.setdefault(key, (text, source))
+            with open(os.path.join(proc.ROOT, 'docs', 'config.md')) as file:
+                rows = re.findall(r'^\| (`[a-z][\w.]*`.*?) \| (.*?) \| .*\|$', file.read().split('## Several')[0], re.M)
+            documented = {}
+            for names, default in rows:
+                section = ''
+                for name in re.findall(r'`([a-z][\w.]*)`', names.split(', a list')[0]):
+                    section = name.rpartition('.')[0] or section if '.' in name or section else ''
+                    documented[name if '.' in name or not section else f'{section}.{name}'] = default
+            self.assertGreater(len(documented), 40)
+            self.assertEqual(set(shown) - {'accounts'}, set(documented))
+            given = {'name': 'file', 'control': 'file', 'database.url': 'file', 'chain.endpoints': 'file', 'accounts': 'file', 'log_format': 'file',
+                     'chain.insecure': 'file', 'chain.call_timeout_ms': 'file',
+                     'log_level': 'flag', 'metrics': 'TXRELAY_METRICS', 'log_transactions': 'TXRELAY_LOG_TRANSACTIONS'}
+            with open(relay.config) as file:
+                inside = file.read()
+            for key, (text, source) in shown.items():
+                default = documented.get(key, '').strip('`').split(':')[0]
+                if key in given:
+                    self.assertEqual(source, given[key], key)
+                elif source == 'default' and not text.startswith('('):
+                    self.assertEqual(text, default.split(',')[-1].strip() if 'bid_max' in key else default.split(',')[0], key)
+                elif source != 'default':
+                    self.assertRegex(inside, rf'(?m)^  {key.split(".")[-1]}: {re.escape(text)}$')
+            self.assertEqual((shown['chain.insecure'][0], shown['chain.call_timeout_ms'][0], shown['log_level'][0]), ('true', '7000', 'warn'))
+            self.assertRegex(shown['accounts'][0], r'^alias=alice scheme=sr25519 key_file=/\S+$')
+            plain = cli('check', '--config', relay.config).stdout
+            self.assertRegex(plain, r'(?m)^  log_level +info +default$')
 
 
 if __name__ == '__main__':
