@@ -21,8 +21,8 @@ static const char *trace_of(int64_t id)
 {
     static char traces[200][8];
     assert_in_range(id, 0, 199);
-    snprintf(traces[id], sizeof(traces[id]), id ? "t%lld" : "", (long long)id);
-    return traces[id];
+    snprintf(traces[id], sizeof(traces[id]), "t%lld", (long long)id);
+    return id ? traces[id] : "";
 }
 
 static void put_effect(struct buf *b, const struct cursor_effect *fx)
