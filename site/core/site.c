@@ -255,7 +255,7 @@ static void on_message(struct site_core *c, uint64_t now, const struct site_mess
     PRE(m->from < c->config.members && m->from != c->config.self);
     site__hear(c, now, m);
     if (m->type == SITE_MSG_PROBE)
-        site__put(c, SITE_MSG_ALIVE, m->from, m->number, NULL);
+        c->asked_by |= UINT32_C(1) << m->from;
     site__on_sender_message(c, now, m);
     site__on_coordinator_message(c, now, m);
 }
@@ -276,7 +276,11 @@ static void review(struct site_core *c, uint64_t now)
     } while (c->moves != before && ++passes < REVIEWS_MAX);
     c->more = c->moves != before;
     site__resend_letters(c, now);
+    for (uint32_t to = 0; to < c->config.members; to++)
+        if (c->asked_by >> to & 1)
+            site__beat_to(c, to); /* what it holds shows what it has forgotten */
     site__beat(c, now);
+    c->asked_by = 0;
 }
 
 void site_step(struct site_core *c, uint64_t now, const struct site_event *ev,

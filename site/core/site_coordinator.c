@@ -158,7 +158,7 @@ void site__accept(struct site_core *c, uint64_t now, const struct site_message *
     } else if (w->state == SITE_WORK_PROPOSED) {
         tell(c, SITE_MSG_PROPOSE, w);
     }
-    w->stay = own ? 0 : m->down & ~c->down;
+    w->stay = own ? 0 : site__adopt_view(c, now, m->down);
     if (!own)
         site__put(c, SITE_MSG_ACCEPTED, m->from, m->number, &answer);
 }
@@ -388,7 +388,6 @@ static void heard_about(struct site_core *c, uint64_t now, const struct site_mes
     case SITE_MSG_DISAPPROVED:
     case SITE_MSG_HEARTBEAT:
     case SITE_MSG_PROBE:
-    case SITE_MSG_ALIVE:
     case SITE_MSG_COUNT:
         return; /* not for this role */
     }

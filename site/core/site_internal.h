@@ -8,7 +8,8 @@
 #define SITE_NEVER UINT64_MAX
 
 struct site_member {
-    uint64_t beat_at; /* of its last heartbeat; 0: none */
+    uint64_t heard_at; /* its last message; 0: none */
+    uint64_t beat_at;  /* of its last heartbeat; 0: none */
     enum site_state state;
     uint64_t owes_since; /* since when an answer of it is missing; SITE_NEVER: none is */
     uint64_t probe_at;   /* when it was asked whether it is there; 0: not */
@@ -100,7 +101,8 @@ struct site_core {
     uint32_t down; /* members that are considered away */
     uint32_t owed; /* members whose answer a transaction waits for, as of the last review */
 
-    int chosen; /* as of the last review */
+    uint32_t asked_by; /* members that probed in this step */
+    int chosen;        /* as of the last review */
 
     bool led, loaded;
     uint64_t loads, load_at; /* load_at: when to try again; SITE_NEVER: it is under way or done */
@@ -179,6 +181,9 @@ void site__flush(struct site_core *c, uint64_t now);
 uint64_t site__range(const struct site_core *c);
 bool site__blind(const struct site_core *c, uint64_t now);
 void site__hear(struct site_core *c, uint64_t now, const struct site_message *m);
+/* A sender cannot reach these members: those that are silent here too are away. Returns the
+ * others. */
+uint32_t site__adopt_view(struct site_core *c, uint64_t now, uint32_t down);
 /* This member owes an answer from now on. */
 void site__owes(struct site_core *c, uint64_t now, int member);
 void site__owes_nothing(struct site_core *c, uint32_t members);
@@ -192,6 +197,7 @@ bool site__leads(struct site_core *c, uint64_t now, uint32_t away);
 /* ---- site_machine.c ---- */
 
 void site__review_machine(struct site_core *c, uint64_t now);
+void site__beat_to(struct site_core *c, uint32_t to);
 void site__beat(struct site_core *c, uint64_t now);
 void site__leave(struct site_core *c);
 bool site__is_coordinator(const struct site_core *c); /* ELECT .. ACTIVE */

@@ -167,25 +167,28 @@ void site__leave(struct site_core *c)
 }
 
 /* The receiver's transactions, and what is dispatched for anybody. */
+void site__beat_to(struct site_core *c, uint32_t to)
+{
+    site__put(c, SITE_MSG_HEARTBEAT, to, 0, NULL);
+    for (const struct site_work *w = c->works; w; w = w->hh.next) {
+        bool bytes = w->state >= SITE_WORK_GRANTED;
+        if (w->key.sender == to || bytes)
+            site__put(c, SITE_MSG_HEARTBEAT, to, 0,
+                      &(struct site_item){.sender = (uint32_t)w->key.sender,
+                                          .id = w->key.id,
+                                          .stage = w->state,
+                                          .has_bytes = bytes,
+                                          .bytes = w->bytes});
+    }
+}
+
 void site__beat(struct site_core *c, uint64_t now)
 {
     if (c->state < SITE_ELECT || now < c->beat_at)
         return;
-    for (uint32_t to = 0; to < c->config.members; to++) {
-        if (to == c->config.self)
-            continue;
-        site__put(c, SITE_MSG_HEARTBEAT, to, 0, NULL);
-        for (const struct site_work *w = c->works; w; w = w->hh.next) {
-            bool bytes = w->state >= SITE_WORK_GRANTED;
-            if (w->key.sender == to || bytes)
-                site__put(c, SITE_MSG_HEARTBEAT, to, 0,
-                          &(struct site_item){.sender = (uint32_t)w->key.sender,
-                                              .id = w->key.id,
-                                              .stage = w->state,
-                                              .has_bytes = bytes,
-                                              .bytes = w->bytes});
-        }
-    }
+    for (uint32_t to = 0; to < c->config.members; to++)
+        if (to != c->config.self && !(c->asked_by >> to & 1))
+            site__beat_to(c, to);
     c->beats++;
     c->beat_at = now + c->config.beat_ms;
 }

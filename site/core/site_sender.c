@@ -456,7 +456,6 @@ static void about(struct site_core *c, uint64_t now, const struct site_message *
     case SITE_MSG_ACK:
     case SITE_MSG_HEARTBEAT:
     case SITE_MSG_PROBE:
-    case SITE_MSG_ALIVE:
     case SITE_MSG_COUNT:
         return; /* not for this role */
     }

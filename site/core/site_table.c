@@ -164,10 +164,9 @@ const char *site_state_name(enum site_state state)
 const char *site_message_name(enum site_message_type type)
 {
     static const char *const names[] = {
-        "delegate",    "accepted", "refused",   "propose",  "grant",  "deny",    "dispatched",
-        "gone",        "returned", "reverted",  "handover", "closed", "approve", "approved",
-        "disapproved", "ack",      "heartbeat", "probe",    "alive",
-    };
+        "delegate",   "accepted", "refused",     "propose",  "grant",     "deny",
+        "dispatched", "gone",     "returned",    "reverted", "handover",  "closed",
+        "approve",    "approved", "disapproved", "ack",      "heartbeat", "probe"};
     _Static_assert(ARRAY_LEN(names) == SITE_MSG_COUNT, "a name for each");
     PRE(type < SITE_MSG_COUNT);
     return names[type];

@@ -23,6 +23,7 @@ void site__hear(struct site_core *c, uint64_t now, const struct site_message *m)
     PRE(m->from < c->config.members && m->from != c->config.self);
     struct site_member *member = &c->members[m->from];
     site__height_of(c, m->from, m->height);
+    member->heard_at = now;
     member->owes_since = SITE_NEVER;
     member->probe_at = 0;
     if (m->type == SITE_MSG_HEARTBEAT) {
@@ -57,6 +58,21 @@ void site__owes_nothing(struct site_core *c, uint32_t members)
             c->members[i].owes_since = SITE_NEVER;
             c->members[i].probe_at = 0;
         }
+}
+
+uint32_t site__adopt_view(struct site_core *c, uint64_t now, uint32_t down)
+{
+    uint32_t reached = 0;
+    for (size_t i = 0; i < c->config.members; i++) {
+        const struct site_member *m = &c->members[i];
+        if (i == c->config.self || !(down & bit(i)))
+            continue;
+        if (m->heard_at && now < m->heard_at + c->config.silence_ms)
+            reached |= bit(i);
+        else
+            c->down |= bit(i);
+    }
+    return reached;
 }
 
 static void demote(struct site_core *c, size_t member)

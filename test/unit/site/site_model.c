@@ -796,7 +796,7 @@ static void begin_world(struct model *m)
         .sticky = chance(m, 400),
         .silence_is_down = chance(m, 200),
         .range_blocks = ranges[rng_below(&m->rng, 4)],
-        .approvals = chance(m, 250) ? (uint32_t)rng_below(&m->rng, m->sites) : 0,
+        .approvals = chance(m, 400) ? (uint32_t)rng_below(&m->rng, m->sites) : 0,
         .era_blocks = ERA,
         .beat_ms = BEAT_MS,
         .silence_ms = 2000,

@@ -139,7 +139,6 @@ enum site_message_type {
     SITE_MSG_ACK,       /* of a GRANT, DISPATCHED, RETURNED, REVERTED, HANDOVER or CLOSED */
     SITE_MSG_HEARTBEAT, /* what is coordinated */
     SITE_MSG_PROBE,     /* are you there? */
-    SITE_MSG_ALIVE,
     SITE_MSG_COUNT,
 };
 
