@@ -437,10 +437,9 @@ const struct site_counts *site_core_counts(const struct site_core *c)
 
 const char *site_core_check(const struct site_core *c)
 {
-    size_t held = 0, open = 0;
+    size_t held = 0;
     for (const struct site_work *w = c->works; w; w = w->hh.next) {
         held += (size_t)(w->state == SITE_WORK_HELD);
-        open += (size_t)site__in_line(c, w);
         if (!site__in_line(c, w))
             continue;
         for (const struct site_work *other = w->hh.next; other; other = other->hh.next)
