@@ -261,8 +261,7 @@ static void on_note(void *arg, enum feed_client_note note, int64_t number, const
         [FEED_CLIENT_RESEND] = "is to be sent again",
         [FEED_CLIENT_ENDED] = "the relay ended the stream",
         [FEED_CLIENT_LOST] = "no connection",
-        [FEED_CLIENT_MISSING] = "is needed by the relay and is not here: another publisher has to "
-                                "send it",
+        [FEED_CLIENT_MISSING] = "is needed by the relay and is not here: others have to send it",
     };
     struct push *p = arg;
     switch (note) {
