@@ -19,7 +19,7 @@ BLOCK_MS = size(1_000, 250)
 AWAY_S = size(20, 1)
 ALL_AWAY_S = size(20, 2)
 PER_S = 10_000 // BLOCK_MS  # requests a second: 10 in the soak, and as many a block in the small form
-STILL_S = size(30, 20)  # beside the outage: to notice it, to connect, to take over, and until a block is final
+STILL_S = size(10, 20)  # beside the outage: to notice it, to connect, to take over, and until a block is final
 CLOSED = ('author_pendingExtrinsics', 'author_submitAndWatchExtrinsic', 'chain_getBlockHash', 'chain_getFinalizedHead',
           'chain_getHeader', 'state_getRuntimeVersion', 'state_queryStorageAt', 'state_subscribeRuntimeVersion')
 

@@ -116,6 +116,57 @@ static void repeated_alone(void **state)
     rig_done(&rig);
 }
 
+/* The first one does not repeat its answer as long as `lies` says; the second one counts. */
+static bool deaf_again(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                       const json_t *params)
+{
+    const struct again *a = f->hook_arg;
+    (void)p, (void)id, (void)params;
+    return a->lies && !strcmp(method, "state_getStorage");
+}
+
+static bool count_asked(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                        const json_t *params)
+{
+    struct again *a = f->hook_arg;
+    (void)p, (void)id, (void)params;
+    a->asked += !strcmp(method, "state_getStorage");
+    return false;
+}
+
+static bool is_past(void *arg)
+{
+    const struct node_rig *rig = arg;
+    return loop_now_ms(rig->loop) >= rig->until_ms;
+}
+
+static bool was_asked(void *arg)
+{
+    return *(const unsigned *)arg > 0;
+}
+
+/* Another one agrees at once; the endpoint itself has to repeat it all the same. */
+static void not_by_another_one_alone(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct again deaf = {.lies = 1}, other = {0};
+    start(&rig, 2, &deaf);
+    rig.fake[0].hook = deaf_again;
+    rig.fake[1].hook = count_asked;
+    rig.fake[1].hook_arg = &other;
+    rig.fake[1].blocks[LIED_AT].nonce = LIE;
+    rig.config.call_timeout_ms = rig_patience(300);
+    follow(&rig);
+    assert_true(run_until(rig.loop, was_asked, &other.asked, RIG_LIMIT_MS));
+    rig.until_ms = loop_now_ms(rig.loop) + 50;
+    assert_true(run_until(rig.loop, is_past, &rig, RIG_LIMIT_MS));
+    assert_int_equal(rig.view_count, LIED_AT - 1);
+    deaf.lies = 0;
+    expect_nonces(&rig, LIE);
+    rig_done(&rig);
+}
+
 /* Where one more answer has to do, no other endpoint is asked. */
 static void twice(void **state)
 {
@@ -506,6 +557,7 @@ int main(void)
         cmocka_unit_test(twice),
         cmocka_unit_test(no_doubt),
         cmocka_unit_test(another_one_agrees),
+        cmocka_unit_test(not_by_another_one_alone),
         cmocka_unit_test(another_one_contradicts),
         cmocka_unit_test(most_contradict),
         cmocka_unit_test(others_that_say_nothing),

@@ -119,6 +119,12 @@ static void serve(struct rig *rig, struct ws_peer *p, const char *method, const 
             notify_big(p, "other", 400 << 10);
         answer(p, id, "\"E1\"");
         notify(p, "\"E1\"", "2");
+    } else if (!strcmp(method, "sub_early_many")) {
+        notify(p, "\"E1\"", "1");
+        for (unsigned i = 0; i < 1100; i++)
+            notify(p, "\"other\"", "0");
+        answer(p, id, "\"E1\"");
+        notify(p, "\"E1\"", "2");
     } else if (!strcmp(method, "sub_early_large")) {
         notify(p, "\"E1\"", "1");
         notify_big(p, "E1", 2 << 20);
