@@ -128,10 +128,10 @@ class Pages(unittest.TestCase):
         self.addCleanup(chain.process.kill)
         self.env['NODE'] = chain.ws
         said = {page: self.run_page(page) for page in CONTINUED}
-        proc.wait_for('the transactions to end', lambda: len(self.outcomes()) == 13)
-        self.assertEqual(sorted(self.outcomes()), ['cancelled'] + 12 * ['ok'])
+        proc.wait_for('the transactions to end', lambda: len(self.outcomes()) == 14)
+        self.assertEqual(sorted(self.outcomes()), ['cancelled'] + 13 * ['ok'])
         calls = self.calls(chain)
-        for content in ('hello', 'one', 'two', 'from node', 'from python', 'from C', 'shell', 'named', 'at once', 'signed elsewhere', 'solo',
+        for content in ('hello', 'one', 'two', 'from node', 'from python', 'from C', 'shell', 'wait', 'named', 'at once', 'signed elsewhere', 'solo',
                         'drill1', 'drill2'):
             self.assertIn(remark(content), calls, content)
         self.assertIn('nothing is wrong', said['docs/drill.md'])
