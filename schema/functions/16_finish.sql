@@ -2,9 +2,10 @@
 
 -- Ends nonces. ok and dispatch_error name the finalized block and the hash of the attempt that it
 -- contains; so does unknown where only the result of that attempt cannot be read. Other outcomes may
--- lack a block: a foreign extrinsic used the nonce, no endpoint can show what did (unknown), or the nonce
--- was given back. If they have one, the included attempt was a filler: the hash decides. The change of
--- state is notified before the row leaves. Returns the number of rows.
+-- lack a block: a foreign extrinsic used the nonce, no endpoint can show what did (unknown), or the
+-- nonce was given back. Only the last one has no block number either, and is refused before the
+-- account is reconciled. If they have a block, the included attempt was a filler: the hash decides.
+-- The change of state is notified before the row leaves. Returns the number of rows.
 CREATE OR REPLACE FUNCTION txrelay.leader_finish(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_block_hashes bytea[], p_block_numbers bigint[], p_indexes int[], p_outcomes text[], p_errors text[],
     p_fees numeric[]) RETURNS bigint
@@ -23,7 +24,8 @@ BEGIN
     IF FOUND THEN
         PERFORM bad_argument('leader_finish', CASE WHEN v_bad.outcome IS NULL THEN 'p_outcomes' ELSE 'p_block_hashes'
             END, format('is NULL for nonce %s', v_bad.nonce), 'ok and dispatch_error name the finalized block.');
-    ELSIF a.reconcile_from IS NOT NULL AND array_position(p_block_hashes, NULL) IS NOT NULL THEN
+    ELSIF a.reconcile_from IS NOT NULL AND EXISTS (SELECT FROM unnest(p_block_hashes, p_block_numbers) u (hash, number)
+            WHERE u.hash IS NULL AND u.number IS NULL) THEN
         PERFORM not_reconciled('leader_finish', a);
     END IF;
     v_ended := nonces_end(p_account, p_epoch, p_nonces, p_hashes, p_block_hashes, p_block_numbers, p_indexes, p_outcomes,

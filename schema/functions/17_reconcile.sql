@@ -11,8 +11,9 @@
 -- known when the commits were lost (leader_heard), and reads all finalized blocks up to the longest
 -- era beyond it. The wait is in the account's row, for its successors: reconcile_from, lost_since,
 -- lost_heard. While reconcile_from is not NULL, all functions of leaders that give a nonce, sign or
--- end refuse with TR003. An end that a finalized block shows is stored: it is true whatever was
--- lost.
+-- end refuse with TR003. An end that a finalized block shows is stored, and one whose nonce is used
+-- as of such a block: it is true whatever was lost. leader_adopt can give a nonce only when it is
+-- free, so such ends come before it.
 
 -- Refuses what may not be before the account is reconciled.
 CREATE OR REPLACE FUNCTION txrelay.not_reconciled(p_function text, a txrelay.accounts) RETURNS void

@@ -173,11 +173,11 @@ static int check_outcomes(const struct store_finish *r, struct err *err)
     return 0;
 }
 
-/* An end that a block shows is true whatever a failover lost. */
+/* An end is true whatever a failover lost, if a block shows it, or shows that the nonce is used. */
 static int check_lost(const struct mem_account *a, const struct store_finish *r, struct err *err)
 {
     for (size_t i = 0; i < r->count; i++)
-        if (!r->rows[i].has_block && mem__check_reconciled(a, err))
+        if (store__end_number(&r->rows[i]) < 0 && mem__check_reconciled(a, err))
             return err->code;
     return 0;
 }

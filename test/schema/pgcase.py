@@ -328,12 +328,13 @@ class Case(unittest.TestCase):
                        '%s::bigint[], %s::text[])', self.alice, epoch, *columns)
 
     def finish(self, s, epoch, *rows):
-        """rows: (nonce, hash, block_hash, outcome[, error])"""
+        """rows: (nonce, hash, block_hash, outcome[, error]); as of block 7, unless the nonce is given back."""
         rows = [tuple(r) + (None,) * (5 - len(r)) for r in rows]
         nonces, hashes, blocks, outcomes, errors = [list(c) for c in zip(*rows)]
         return s.value('SELECT txrelay.leader_finish(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], %s::bigint[], '
                        '%s::int[], %s::text[], %s::text[], %s::numeric[])', self.alice, epoch, nonces, hashes, blocks,
-                       [7] * len(rows), [2] * len(rows), outcomes, errors, [125] * len(rows))
+                       [7 if b or o in ('usurped', 'unknown') else None for b, o in zip(blocks, outcomes)],
+                       [2] * len(rows), outcomes, errors, [125] * len(rows))
 
     def requeue(self, s, epoch, *rows):
         """rows: (nonce, outcome[, error[, hash[, block_hash]]]), as the chain says it; of block 7."""

@@ -221,7 +221,6 @@ class Reconcile(Case):
                             (self.attempt, self.relay, epoch, [0], [h32('new')], 'stop', 0, 1, 'cancelled', 'why'),
                             (self.fill, self.relay, epoch, [0]),
                             (self.fill, self.relay, epoch, [4]),
-                            (self.finish, self.relay, epoch, (0, h32(0), None, 'usurped')),
                             (self.finish, self.relay, epoch, (0, h32(0), None, 'expired')),
                             (self.finish, self.relay, epoch, (0, h32(0), h32('b'), 'ok'), (1, h32(1), None, 'cancelled')),
                             (self.requeue, self.relay, epoch, (0, 'failed')),
@@ -243,6 +242,26 @@ class Reconcile(Case):
         self.assertEqual(self.finish(self.relay, epoch, (0, h32(0), h32('b'), 'ok')), 1)
         self.assertEqual(self.requeue(self.relay, epoch, (1, 'dispatch_error', 'x', h32(1), h32('b')), (2, 'usurped')), 2)
         self.assertEqual(self.owner.rows('SELECT id FROM txrelay.outbox ORDER BY id'), [(i,) for i in ids[1:]])
+
+    def test_an_ended_nonce_is_adopted_by_what_took_it(self):
+        """The lost commits had ended the first and given its nonce to the second. The nonce must be free before that one can be
+        adopted; a leader that dies in between leaves the account as it is, not reconciled."""
+        epoch, ids = self.pending(1)
+        self.renew(epoch, 40)
+        ids += self.enqueue(call=CALL)
+        self.failover()
+        epoch = self.lead()
+        self.assertEqual(self.lost(epoch), 60 + 4096)
+        self.assertEqual(self.finish(self.relay, epoch, (0, h32(0), None, 'usurped', 'used by another')), 1)
+        self.assertEqual(self.account()['reconcile_from'], 40)
+        epoch = self.lead('relay-b', after_ms=10000)
+        self.refused('TR003', self.admit, self.relay, epoch, ids[1:], [1], text='not reconciled')
+        self.assertEqual(self.adopt(epoch, (0, CALL, 0), read=60 + 4096), 1)
+        self.assertEqual(self.owner.rows('SELECT nonce, id FROM txrelay.pending_transactions'), [(0, ids[1])])
+        self.assertEqual(self.owner.rows('SELECT number, id FROM txrelay.attempts ORDER BY number'), [(1, ids[0]), (2, ids[1])])
+        self.assertEqual(self.finish(self.relay, epoch, (0, h32('found 0'), h32('block'), 'ok')), 1)
+        self.assertEqual(self.owner.rows('SELECT id, outcome::text FROM txrelay.finished_transactions ORDER BY id'),
+                         [(ids[0], 'usurped'), (ids[1], 'ok')])
 
     def test_cancel_and_deadline_are_kept_for_later(self):
         epoch = self.lead()

@@ -217,6 +217,7 @@ int fault_number(const char *name); /* -1: none */
 const char *fault_name(int number); /* NULL: no more */
 void fault_start(struct world *w);
 void fault_heal(struct world *w);
+void fault_between(struct world *w, int relay);
 
 /* sim_lie.c: what a node says that is not so, for a while */
 enum lie {

@@ -211,6 +211,19 @@ static void check_done(const struct audit *t)
     }
 }
 
+/* It has ended nonces that no block holds bytes of ours for, and the account is not reconciled. */
+static bool ends_in_the_wait(const struct audit *t)
+{
+    const struct store_finish *r = &t->x->u.finish;
+    bool ends = t->x->what == MEM_REQUEST_finish || t->x->what == MEM_REQUEST_requeue;
+    if (!ends || db_account(t->w, t->account)->reconcile_from < 0)
+        return false;
+    for (size_t i = 0; i < r->count; i++)
+        if (!r->rows[i].has_block)
+            return true;
+    return false;
+}
+
 void audited_run(struct world *w, struct session *s, struct request *x)
 {
     struct audit t; /* a megabyte of rows, of which those below count are set */
@@ -233,4 +246,6 @@ void audited_run(struct world *w, struct session *s, struct request *x)
     if (is_write(x->what))
         check_write(&t);
     check_done(&t);
+    if (ends_in_the_wait(&t))
+        fault_between(w, t.process);
 }

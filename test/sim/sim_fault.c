@@ -247,6 +247,28 @@ static void operator_acts(struct world *w)
         operator_pauses(w);
 }
 
+static void die_between(struct world *w, struct event *e)
+{
+    struct relay *r = &w->relays[e->a];
+    if (!r->process->alive || r->process->life != e->b)
+        return;
+    w->stats.between++;
+    relay_kill(w, r, false);
+    relay_start_later(w, r, 5 * SECOND);
+}
+
+/* In a wait after lost commits it has stored that nonces of ours are used, and dies before it
+ * adopts what used them: the first one of a seed. It draws nothing. */
+void fault_between(struct world *w, int relay)
+{
+    if (!w->plan.dies_between || w->healing)
+        return;
+    w->plan.dies_between = false;
+    struct event *e = later(w, 0, "dies before an adoption", die_between);
+    e->a = (uint32_t)relay;
+    e->b = w->relays[relay].process->life;
+}
+
 static const struct {
     const char *name;
     void (*strike)(struct world *w);

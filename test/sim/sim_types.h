@@ -421,6 +421,7 @@ struct plan {
     bool use_lock, fat, deterministic, foreign, lossy;
     uint32_t answer_percent; /* of submissions that are answered by the table (sim_answer.c) */
     bool lost_search;        /* no era is waited for after a failover */
+    bool dies_between;       /* see fault_between */
     bool keyless[ACCOUNTS];  /* whose key no relay has */
     bool ring;               /* accounts are spread over the members */
     uint32_t rotate_blocks;  /* each member leads for so many blocks; 0: for ever */
@@ -450,7 +451,7 @@ struct stats {
         faults;
     uint64_t raises, races, requeues, holds, orders, bumps, refusals, reaped, adopted, doubled,
         presigned, noted;
-    uint64_t sweeps, merged, drains, lies, refused_blocks, held, locked;
+    uint64_t sweeps, merged, drains, lies, refused_blocks, held, locked, between;
 };
 
 /* sim_holder.c: who holds a row, and who has the lock of an account. */

@@ -147,7 +147,8 @@ static void print_stats(const struct stats *s)
                                         "forged extrinsics",
                                         "refused blocks",
                                         "held rows",
-                                        "locks in other hands"};
+                                        "locks in other hands",
+                                        "deaths before an adoption"};
     const uint64_t *n = (const uint64_t *)s;
     _Static_assert(sizeof(*s) == sizeof(names) / sizeof(*names) * sizeof(*n), "a name for each");
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)

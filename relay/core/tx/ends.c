@@ -11,6 +11,7 @@
 #include "base/hex.h"
 #include "effects.h"
 #include "probe.h"
+#include "reconcile.h"
 #include "sign.h"
 #include "submit.h"
 
@@ -184,17 +185,18 @@ static bool is_lost(const struct manager *m, const struct row *row)
 
 /* While commits may be lost, only what a block shows is certain: other bytes of the transaction may
  * be out there at another nonce. */
-static bool is_doubtful(const struct manager *m, const struct row_end *e)
+static bool is_doubtful(const struct manager *m, const struct row *row)
 {
-    return m->reconcile.on && !m->reconcile.settled && !e->tx.has_block &&
-           !(e->requeue && e->tx.used_block);
+    const struct tx_end *tx = &row->end->tx;
+    return m->reconcile.on && !tx->has_block && !(row->end->requeue && tx->used_block) &&
+           !manager__displaced(m, row);
 }
 
 /* A refusal is stored before the end of its row, or it would be missing in the history. */
 static struct row *ending(const struct manager *m, uint64_t from, bool requeue)
 {
     struct row *row = line_first(&m->line, ROW_ENDING, from);
-    while (row && (row->refused || row->end->requeue != requeue || is_doubtful(m, row->end) ||
+    while (row && (row->refused || row->end->requeue != requeue || is_doubtful(m, row) ||
                    ((requeue || !row->end->tx.has_block) && !is_lost(m, row))))
         row = line_first(&m->line, ROW_ENDING, row->nonce + 1);
     return row;
@@ -204,7 +206,7 @@ static struct row *ending(const struct manager *m, uint64_t from, bool requeue)
 bool manager__requeuing(const struct manager *m)
 {
     const struct row *row = line_first(&m->line, ROW_ENDING, 0);
-    while (row && (!row->end->requeue || is_doubtful(m, row->end)))
+    while (row && (!row->end->requeue || is_doubtful(m, row)))
         row = line_first(&m->line, ROW_ENDING, row->nonce + 1);
     return m->writes.out[MANAGER_FX_STORE_REQUEUE] ||
            (row && m->suspension.why != MANAGER_SUSPENSION_REAPED);

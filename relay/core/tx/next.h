@@ -84,13 +84,14 @@ struct adopt_view {
     bool due;
     bool loaded;
     bool first_probe; /* under way: its pool answer may show more */
-    bool requeuing;   /* rows are on their way to the outbox, where they are to be found */
+    bool ending;      /* ends of rows are stored first: what is found may be their next attempt, or
+                         may need their nonces */
     bool storing;
 };
 static inline enum adopt_action adopt_next(const struct adopt_view *v)
 {
-    return v->due && v->loaded && !v->first_probe && !v->requeuing && !v->storing ? ADOPT_STORE
-                                                                                  : ADOPT_NOT_NOW;
+    return v->due && v->loaded && !v->first_probe && !v->ending && !v->storing ? ADOPT_STORE
+                                                                               : ADOPT_NOT_NOW;
 }
 
 enum nonce_action { NONCE_KEEP, NONCE_GIVE_BACK, NONCE_STORE };

@@ -32,8 +32,7 @@ void manager__found_clear(struct manager *m)
     free(m->reconcile.found);
     m->reconcile.found = NULL;
     m->reconcile.found_count = 0;
-    m->reconcile.adopt_due = m->reconcile.on = m->reconcile.settled = false;
-    m->reconcile.adopted = 0;
+    m->reconcile.adopt_due = m->reconcile.on = false;
     m->reconcile.from = 0;
     m->era_wait = (struct era_wait){0};
 }
@@ -121,11 +120,13 @@ static void keep(struct manager *m, const struct tx_included *x, int64_t time_ms
 
 /* Its nonce was used by what is on record. In a block above all those it is of a later life of the
  * account, which the lost commits may have begun; where the account was reaped, the database tells
- * by the hash. */
+ * by the hash. So it does of the blocks that are searched: a leader before this one may have
+ * recorded in the wait that a nonce is used, and died before it adopted what had used it. */
 static bool on_record(const struct manager *m, const struct tx_included *x,
                       const struct manager_block *block)
 {
-    bool later = block && block->number > m->life.used_block;
+    bool searched = block && block->number > m->reconcile.from && !PLANTED(SUCCESSOR_SURE);
+    bool later = searched || (block && block->number > m->life.used_block);
     return x->nonce < m->life.used_nonce && !later &&
            m->suspension.why != MANAGER_SUSPENSION_REAPED;
 }
@@ -145,7 +146,7 @@ bool manager__try_collect(struct manager *m, const struct tx_included *x,
         return false;
     keep(m, x, block ? block->time_ms : -1);
     if (other)
-        return false; /* it is not the row's: see displaced */
+        return false; /* it is not the row's: see manager__displaced */
     if (row && block) {
         row->found = true;
         m->reconcile.adopt_due = m->reconcile.adopt_due || !m->reconcile.on;
@@ -211,14 +212,30 @@ static uint64_t before_all(const struct manager *m)
     return from;
 }
 
-/* A final block shows that something else used a row's nonce. The lost commits may have ended the
- * row and given its nonce to another transaction. That one can be adopted once the row has ended,
- * which is stored when the account is reconciled: so what was found is adopted a second time. */
-static bool displaced(const struct manager *m)
+static bool found_at(const struct manager *m, uint64_t nonce)
 {
-    for (size_t i = 0; i < m->reconcile.found_count && m->reconcile.on; i++) {
+    for (size_t i = 0; i < m->reconcile.found_count; i++)
+        if (m->reconcile.found[i].nonce == nonce)
+            return true;
+    return false;
+}
+
+/* The lost commits may have ended a row and given its nonce to another transaction, and a final
+ * block shows that one's extrinsic. The database can adopt it once the nonce is free, so the row's
+ * end is stored first. The account is not reconciled before both are: a successor finds the
+ * extrinsic again. */
+bool manager__displaced(const struct manager *m, const struct row *row)
+{
+    PRE(row->end);
+    return m->reconcile.on && m->reconcile.adopt_due && !row->end->tx.has_block &&
+           row->end->tx.used_block && found_at(m, row->nonce) && !PLANTED(DISPLACED_LEFT);
+}
+
+static bool any_displaced(const struct manager *m)
+{
+    for (size_t i = 0; i < m->reconcile.found_count; i++) {
         const struct row *row = line_at(&m->line, m->reconcile.found[i].nonce);
-        bool ends = row && row->end && !row->end->tx.has_block && row->end->tx.used_block;
+        bool ends = row && row->end && manager__displaced(m, row);
         if (ends && (m->suspension.why != MANAGER_SUSPENSION_REAPED || manager__dead(m, row)))
             return true;
     }
@@ -231,8 +248,7 @@ void manager__adopt_pump(struct manager *m)
         .due = m->reconcile.adopt_due,
         .loaded = m->phase >= MANAGER_CHAIN_WAIT,
         .first_probe = m->phase == MANAGER_PROBE_POOL_WAIT || m->phase == MANAGER_PROBE_NONCE_WAIT,
-        .requeuing = m->reconcile.adopt_due &&
-                     (manager__requeuing(m) || (m->reconcile.settled && displaced(m))),
+        .ending = m->reconcile.adopt_due && (manager__requeuing(m) || any_displaced(m)),
         .storing = m->writes.out[MANAGER_FX_STORE_ADOPT]};
     if (adopt_next(&v) != ADOPT_STORE)
         return;
@@ -255,16 +271,10 @@ void manager__adopted(struct manager *m, const struct manager_event *ev)
     PRE(m->phase >= MANAGER_CHAIN_WAIT);
     if (m->reconcile.on)
         m->reconcile.done = true;
-    if (!m->reconcile.settled && displaced(m)) {
-        m->reconcile.settled = m->reconcile.adopt_due = true;
-        m->reconcile.adopted = count;
-        return;
-    }
-    count += m->reconcile.adopted;
     if (m->reconcile.found_count)
         manager__alert(m,
                        "the database lost commits, or the key is used elsewhere: of %zu extrinsics "
-                       "that it did not know, %zu were adopted by their calls",
+                       "that no pending transaction explains, %zu were adopted by their calls",
                        m->reconcile.found_count, count);
     if (count) {
         manager__reload(m, true);

@@ -211,8 +211,6 @@ struct reconciling { /* reconcile.c: commits that may be lost */
     bool on;         /* blocks and pool are searched; nothing is admitted before ADOPT is stored */
     bool done;       /* in this leadership */
     bool adopt_due;  /* found[] is to be stored */
-    bool settled;    /* it was once, and is to be a second time: see displaced */
-    size_t adopted;  /* of them the first time */
     uint64_t from;   /* no block up to it can know more */
     uint64_t after;  /* the search began behind this one, which is higher if `from` is too far */
     uint64_t end;    /* used nonces that are not final by then are no longer waited for */
