@@ -70,8 +70,10 @@ $$;
 -- lost, or by another program, and is left alone. A row that an application holds is not passed
 -- over, because it would be sent a second time if that rolls back: the call fails with 55P03, and the
 -- account waits. p_block: no block up to this one contains any of them. p_done: the account is
--- reconciled. p_read: all finalized blocks up to this one were read; NULL: an operator's option cuts
--- the wait short. Returns how many were adopted.
+-- reconciled if nothing was left to be adopted. What was adopted may have failed in its block, so
+-- that it goes back to the outbox, and another one of these may be its next try. p_read: all
+-- finalized blocks up to this one were read; NULL: an operator's option cuts the wait short. Returns
+-- how many were adopted.
 CREATE OR REPLACE FUNCTION txrelay.leader_adopt(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_extrinsics bytea[], p_call_lengths int[], p_tips numeric[], p_births bigint[], p_deaths bigint[], p_times bigint[],
     p_spec_version bigint, p_transaction_version bigint, p_block bigint, p_done boolean, p_read bigint) RETURNS int
@@ -145,6 +147,10 @@ BEGIN
             transaction_version = coalesce(t.transaction_version, p_transaction_version) WHERE t.account = p_account;
         v_adopted := v_adopted + 1;
     END LOOP;
+    IF v_adopted > 0 THEN
+        UPDATE accounts t SET reconcile_from = a.reconcile_from, lost_since = a.lost_since, lost_heard = a.lost_heard
+            WHERE t.account = p_account AND a.reconcile_from IS NOT NULL;
+    END IF;
     RETURN v_adopted;
 END
 $$;

@@ -84,9 +84,28 @@ class Reconcile(Case):
         self.assertEqual(self.owner.rows('SELECT nonce, tip, era_birth, era_death, block FROM txrelay.attempts ORDER BY nonce'),
                          [(5, 9, 64, 128, 40), (7, 9, 64, 128, 40)])
         self.assertEqual(self.account()['next_nonce'], 8)
+        self.assertEqual(self.account()['reconcile_from'], 40, 'one of them may fail, and its next try is sought')
+        self.assertEqual(self.adopt(epoch, (7, b'c', 0), (5, b'a', 0), (6, b'x', 0)), 0)
         self.assertIsNone(self.account()['reconcile_from'])
         self.assertEqual(self.owner.rows('SELECT id FROM txrelay.outbox'), [(ids[1],)])
         self.assertEqual(self.finish(self.relay, epoch, (5, h32('found 5'), h32('block'), 'ok')), 1)
+
+    def test_the_retry_of_what_failed(self):
+        """The lost commits had sent it twice: the first one failed in its block, and the second one is its retry."""
+        epoch = self.lead()
+        self.renew(epoch, 40)
+        ids = self.enqueue(call=CALL, retries=1)
+        self.failover()
+        epoch = self.lead()
+        self.lost(epoch)
+        both = ((3, CALL, 0), (4, CALL, 0))
+        self.assertEqual(self.adopt(epoch, *both, read=60 + 4096), 1)
+        self.refused('TR003', self.admit, self.relay, epoch, self.enqueue(call=b'other'), [4], text='not reconciled')
+        self.assertEqual(self.requeue(self.relay, epoch, (3, 'dispatch_error', 'x', h32('found 3'), h32('b'))), 1)
+        self.assertEqual(self.adopt(epoch, *both, read=60 + 4096), 1)
+        self.assertEqual(self.owner.rows('SELECT nonce, id FROM txrelay.pending_transactions'), [(4, ids[0])])
+        self.assertEqual(self.adopt(epoch, *both, read=60 + 4096), 0)
+        self.assertEqual([self.account()[k] for k in ('reconcile_from', 'lost_since', 'lost_heard')], [None] * 3)
 
     def test_one_extrinsic_one_transaction(self):
         """Two wait with the same call: the first in line is the one that was sent first."""
@@ -180,6 +199,8 @@ class Reconcile(Case):
         self.refused('TR003', lambda: self.adopt(epoch, (0, CALL, 0), read=123), text=('not reconciled', 'block 40', 'block 124'))
         self.refused('TR003', lambda: self.adopt(epoch, (0, CALL, 0), read=124, done=False), text='not reconciled')
         self.assertEqual(self.adopt(epoch, (0, CALL, 0), read=124), 1)
+        self.assertEqual(self.facts(epoch)['lost_until'], 124)
+        self.assertEqual(self.adopt(epoch, (0, CALL, 0), read=124), 0)
         self.assertEqual([self.account()[k] for k in ('reconcile_from', 'lost_since', 'lost_heard')], [None] * 3)
         self.refused('TR003', self.lost, epoch, text='is reconciled')
 
@@ -276,7 +297,7 @@ class Reconcile(Case):
         self.assertEqual([r['nonce'] for r in got], [None])
         self.assertGreater(got[0]['next_ms'], 500, 'and it is not asked at once again')
         self.assertEqual(self.count('finished_transactions'), 0)
-        self.assertEqual(self.adopt(epoch, (0, CALL, 0)), 1)
+        self.assertEqual([self.adopt(epoch, (0, CALL, 0)), self.adopt(epoch)], [1, 0])
         self.assertEqual([r['outcome'] for r in self.look(epoch) if r['nonce'] is not None], ['cancelled'], 'the one that was sent has a nonce')
         self.assertEqual(self.owner.rows('SELECT id, outcome::text FROM txrelay.finished_transactions ORDER BY id'),
                          [(ids[1], 'cancelled'), (ids[2], 'expired')])

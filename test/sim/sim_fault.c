@@ -69,7 +69,7 @@ static void failover(struct world *w)
     if (w->db.standby_behind)
         return;
     db_fall_behind(w);
-    later(w, between(w, 5 * MS, 2 * SECOND), "failover", standby_behind);
+    later(w, between(w, 5 * MS, w->plan.behind_us), "failover", standby_behind);
 }
 
 static void session_loss(struct world *w)

@@ -93,6 +93,7 @@ static void draw_lost(struct world *w)
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 17}, *r = &rng;
     w->plan.lost_search = odds(r, w->plan.lossy ? 20 : 60);
     w->plan.dies_between = odds(r, 60);
+    w->plan.behind_us = odds(r, 30) ? 40 * SECOND : 2 * SECOND;
     w->plan.limit += 6 * (w->plan.era ? w->plan.era : 64) * w->plan.block_us;
 }
 

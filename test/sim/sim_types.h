@@ -422,6 +422,7 @@ struct plan {
     uint32_t answer_percent; /* of submissions that are answered by the table (sim_answer.c) */
     bool lost_search;        /* no era is waited for after a failover */
     bool dies_between;       /* see fault_between */
+    uint64_t behind_us;      /* for how long commits are lost, at most */
     bool keyless[ACCOUNTS];  /* whose key no relay has */
     bool ring;               /* accounts are spread over the members */
     uint32_t rotate_blocks;  /* each member leads for so many blocks; 0: for ever */

@@ -81,6 +81,8 @@
     X(WAIT_CANCELLED, "wait-cancelled", "a transaction is cancelled at once during the wait")      \
     X(DISPLACED_LEFT, "displaced-left",                                                            \
       "lost extrinsics are adopted before the nonces are free that they took")                     \
+    X(ADOPTED_ONCE, "adopted-once",                                                                \
+      "the search for lost commits ends with what was found first, of which a retry may be left")  \
     X(SUCCESSOR_SURE, "successor-sure",                                                            \
       "a successor takes nonces that were used in the wait after lost commits as explained")       \
     X(ILLEGAL_STATE, "illegal-state",                                                              \

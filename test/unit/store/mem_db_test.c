@@ -378,6 +378,8 @@ static void test_lost_commits(void **state)
     assert_int_equal(adopt(epoch, "signed call 2", 6, 8, 61 + 64), 1);
     assert_int_equal(mem_row_of(db, second)->nonce, 8);
     assert_int_equal(mem_account_at(db, 1)->next_nonce, 9);
+    assert_int_equal(mem_account_at(db, 1)->reconcile_from, 50); /* its retry may be found next */
+    assert_int_equal(adopt(epoch, "signed call 2", 6, 8, 61 + 64), 0);
     assert_int_equal(mem_account_at(db, 1)->reconcile_from, -1);
 }
 
