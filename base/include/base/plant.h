@@ -79,12 +79,8 @@
       "the wait is counted from the final block of a node that is behind")                         \
     X(WAIT_EXPIRED, "wait-expired", "a deadline ends a transaction during the wait")               \
     X(WAIT_CANCELLED, "wait-cancelled", "a transaction is cancelled at once during the wait")      \
-    X(DISPLACED_LEFT, "displaced-left",                                                            \
-      "lost extrinsics are adopted before the nonces are free that they took")                     \
     X(ADOPTED_ONCE, "adopted-once",                                                                \
       "the search for lost commits ends with what was found first, of which a retry may be left")  \
-    X(SUCCESSOR_SURE, "successor-sure",                                                            \
-      "a successor takes nonces that were used in the wait after lost commits as explained")       \
     X(ILLEGAL_STATE, "illegal-state",                                                              \
       "a row changes its state by a transition that the table does not have")                      \
     X(FOREIGN_BELIEVED, "foreign-believed",                                                        \

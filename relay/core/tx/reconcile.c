@@ -125,7 +125,7 @@ static void keep(struct manager *m, const struct tx_included *x, int64_t time_ms
 static bool on_record(const struct manager *m, const struct tx_included *x,
                       const struct manager_block *block)
 {
-    bool searched = block && block->number > m->reconcile.from && !PLANTED(SUCCESSOR_SURE);
+    bool searched = block && block->number > m->reconcile.from;
     bool later = searched || (block && block->number > m->life.used_block);
     return x->nonce < m->life.used_nonce && !later &&
            m->suspension.why != MANAGER_SUSPENSION_REAPED;
@@ -228,7 +228,7 @@ bool manager__displaced(const struct manager *m, const struct row *row)
 {
     PRE(row->end);
     return m->reconcile.on && m->reconcile.adopt_due && !row->end->tx.has_block &&
-           row->end->tx.used_block && found_at(m, row->nonce) && !PLANTED(DISPLACED_LEFT);
+           row->end->tx.used_block && found_at(m, row->nonce);
 }
 
 static bool any_displaced(const struct manager *m)
