@@ -348,9 +348,9 @@ static void run_plant(struct args *a, struct report *ret_sum)
         enum plant plant;
         uint64_t seed;
         bool lossy;
-    } known[] = {{PLANT_PROBE_ORDER, 7069, false}, {PLANT_WAIT_FORGOTTEN, 730, true},
-                 {PLANT_WAIT_SHORT, 57, true},     {PLANT_WAIT_BEHIND, 189, true},
-                 {PLANT_WAIT_EXPIRED, 57, true},   {PLANT_WAIT_CANCELLED, 352, true},
+    } known[] = {{PLANT_PROBE_ORDER, 7069, false}, {PLANT_WAIT_FORGOTTEN, 865, true},
+                 {PLANT_WAIT_SHORT, 31, true},     {PLANT_WAIT_BEHIND, 57, true},
+                 {PLANT_WAIT_EXPIRED, 175, true},  {PLANT_WAIT_CANCELLED, 352, true},
                  {PLANT_LOCK_ANYBODYS, 3, false},  {PLANT_HEAD_KEPT_OUT, 3362, false},
                  {PLANT_BAN_KEPT, 5630, false},    {PLANT_LATER_IMMORTAL, 20000024671, false},
                  {PLANT_ADOPTED_ONCE, 1150, true}};
