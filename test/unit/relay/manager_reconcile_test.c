@@ -839,9 +839,9 @@ static void new_life_was_lost(void **state)
     script_free(s);
 }
 
-/* The suspension was lost as well: a block above all that are on record shows the new life. A leader
- * that died in the wait may have recorded that one too: it ended what had the nonce before, and did
- * not adopt what took it. So the database is asked by the hash. */
+/* The suspension was lost as well: a block above all that are on record shows the new life. A
+ * leader that died in the wait may have recorded that one too: it ended what had the nonce before,
+ * and did not adopt what took it. So the database is asked by the hash. */
 static void used_in_a_later_block(void **state)
 {
     (void)state;
