@@ -7,15 +7,17 @@ root=$(cd "$here/../.." && pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 fails=0
+ran=0
 
 fresh() {
-  rm -rf "$tmp/t" && mkdir -p "$tmp/t/base/include/base" "$tmp/t/store" "$tmp/t/chain/codec" "$tmp/t/chain/node" "$tmp/t/relay"
+  rm -rf "$tmp/t" && mkdir -p "$tmp/t/base/include/base" "$tmp/t/store" "$tmp/t/chain/codec" "$tmp/t/chain/node" "$tmp/t/relay" "$tmp/t/net"
   cp "$root/CMakeLists.txt" "$root/.clang-format" "$tmp/t/"
   printf 'int base_nothing(void);\n' >"$tmp/t/base/include/base/x.h"
   printf '#include "base/x.h"\n\nint base_nothing(void)\n{\n    return 0;\n}\n\nint main(void)\n{\n    return base_nothing();\n}\n' >"$tmp/t/base/x.c"
 }
 expect() { # name, text of the finding
   local out
+  ran=$((ran + 1))
   out=$(bash "$here/lint.sh" "$tmp/t" 2>&1)
   if [ $? -eq 0 ] || ! grep -q "$2" <<<"$out"; then
     echo "selftest: the $1 lint did not find its fault: $out"
@@ -134,6 +136,10 @@ fresh && printf 'int base_dead(void);\n' >"$tmp/t/base/include/base/y.h" && mkdi
   printf 'int base_dead(void)\n{\n    return 0;\n}\n' >"$tmp/t/base/a.c" &&
   printf 'int main(void)\n{\n    return base_dead();\n}\n' >"$tmp/t/test/a.c" && expect unused 'base_dead, which'
 fresh && printf 'int key_verify(void);\n' >"$tmp/t/base/include/base/y.h" && expect kept 'key_verify, which'
+
+# A fault that could not be planted is not looked for.
+planted=$(grep -cE '(&&|^) *expect [a-z]' "$here/selftest.sh")
+if [ "$ran" -ne "$planted" ]; then echo "selftest: $ran of $planted faults were planted"; fails=1; fi
 
 # The table of edges at configure time.
 cp -r "$root/cmake" "$root/CMakeLists.txt" "$tmp/t/" && mkdir -p "$tmp/t/chain/codec" && printf 'int codec_x;\n' >"$tmp/t/chain/codec/a.c"
