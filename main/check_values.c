@@ -57,6 +57,12 @@ static const char *const defaults[][2] = {
     {"feeds.key_file", "(none)"},
     {"feeds.ca_file", "(none)"},
     {"feeds.token_file", "(none)"},
+    {"http.listen", "(none)"},
+    {"http.host", "(none)"},
+    {"http.cert_file", "(none)"},
+    {"http.key_file", "(none)"},
+    {"http.ca_file", "(none)"},
+    {"http.rate", "200"},
     {"accounts", "(none)"},
 };
 
