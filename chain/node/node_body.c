@@ -82,6 +82,10 @@ static void got_runtime(struct runtime_fetch *f)
         slot_failed(s, &err);
         return;
     }
+    if (!s->runtime && ++s->attempts < NODE_ATTEMPTS) {
+        slot_again(s);
+        return;
+    }
     if (!s->runtime) { /* pruned: decode with the current metadata; the events are gone */
         s->state_pruned = true;
         s->runtime = s->node->runtime;

@@ -37,7 +37,10 @@ static void got_events(struct rpc_call *call)
     }
     if (!s->abandoned && call->refused != RPC_ERROR_NONE && call->refused != RPC_ERROR_OTHER &&
         call->refused != RPC_ERROR_PACE) {
-        lacks_events(s);
+        if (++s->attempts < NODE_ATTEMPTS) /* as for a body: a balancer may ask another node */
+            ask_events(s);
+        else
+            lacks_events(s);
         return;
     }
     if (!slot_going_on(s))

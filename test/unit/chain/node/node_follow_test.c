@@ -491,6 +491,53 @@ static void r8_the_next_endpoint_has_the_state(void **state)
     state_pruned(2);
 }
 
+/* The state of a block is refused once by each question after it, and is there the next time. */
+static bool discarded_at_first(struct fake *f, struct ws_peer *p, const char *method,
+                               const json_t *id, const json_t *params)
+{
+    unsigned *left = f->hook_arg;
+    const char *last = json_string_value(json_array_get(params, json_array_size(params) - 1));
+    unsigned bit = !strcmp(method, "state_getStorage")          ? 1
+                   : !strcmp(method, "state_getRuntimeVersion") ? 2
+                                                                : 0;
+    bool of_block = last && (!strcmp(last, f->blocks[1].hash) || !strcmp(last, f->blocks[0].hash));
+    if (!of_block || !(*left & bit))
+        return false;
+    *left &= ~bit;
+    fake_error(p, id, 4003, "State already discarded", NULL);
+    return true;
+}
+
+/* One answer does not make an outcome unknown. */
+static void r8_a_state_that_comes_later(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct extrinsic x;
+    struct buf events = {0};
+    unsigned left = 3;
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    f->hook = discarded_at_first;
+    f->hook_arg = &left;
+    make_extrinsic(&x, &polkadot, 0);
+    fake_events_begin(&events, 1);
+    fake_event(&events, 1, true);
+    fake_add(f, body(&x), &events);
+    add_empty(f, 4);
+    f->finalized = f->best = 5;
+    rig.want = x.hash;
+    rig_connect(&rig);
+    node_follow(rig.node, 1);
+    rig_wait_seen(&rig, 5);
+    assert_int_equal(left, 0);
+    assert_int_equal(rig.seen[0].included.tx.result.outcome, DISPATCH_OK);
+    assert_int_equal(rig.down, 0);
+    buf_done(&x.bytes);
+    buf_done(&events);
+    rig_done(&rig);
+}
+
 static void restart_at_once(struct node_rig *rig, const struct node_block *block)
 {
     if (block->head.number == 7 && rig->view_count < 10)
@@ -1410,6 +1457,7 @@ int main(void)
         cmocka_unit_test(one_that_is_slow_and_alone),
         cmocka_unit_test(wrong_answers),
         cmocka_unit_test(r8_the_next_endpoint_has_the_state),
+        cmocka_unit_test(r8_a_state_that_comes_later),
         cmocka_unit_test(r4_hashes_from_the_state),
         cmocka_unit_test(r3_a_body_that_comes_later),
         cmocka_unit_test(r3_bodies_that_nobody_has),
