@@ -42,8 +42,8 @@ _shared = []
 class Server(Postgres):
     """A server whose databases are copies of one that is migrated and audited; in memory where there is room."""
 
-    def __init__(self):
-        super().__init__(memory_folder(), durable=False, database='template')
+    def __init__(self, *options):
+        super().__init__(memory_folder(), durable=False, database='template', options=options)
         self.migrate()
         self.query(AUDIT)
 

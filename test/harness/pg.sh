@@ -9,7 +9,8 @@
 #   pg.sh psql DIR [psql options...]
 #
 # Run by root, the server and its files belong to `postgres` (or `nobody`): Postgres refuses to run as root. DIR may
-# be missing; start makes it, and one that holds a cluster is started again as it is. Waits have a deadline.
+# be missing; start makes it, and one that holds a cluster is started again as it is. The server gets the variables of the
+# file DIR/environment, if there is one. Waits have a deadline.
 set -euo pipefail
 
 OLDEST=13
@@ -86,11 +87,12 @@ CONF
 }
 
 boot() {
-    local options=() line
+    local options=() environment=() line
     while IFS= read -r line; do [ -z "$line" ] || options+=("$line"); done <"$DIR/options"
+    [ ! -f "$DIR/environment" ] || mapfile -t environment <"$DIR/environment"
     touch "$DIR/server.log"
     [ "$(id -u)" -ne 0 ] || chown "$(server_user)" "$DIR/server.log"
-    as_server "$BIN/pg_ctl" -D "$DIR/data" -l "$DIR/server.log" -t "$WAIT_S" -W -o "${options[*]@Q}" start >/dev/null ||
+    as_server env "${environment[@]}" "$BIN/pg_ctl" -D "$DIR/data" -l "$DIR/server.log" -t "$WAIT_S" -W -o "${options[*]@Q}" start >/dev/null ||
         { tail -20 "$DIR/server.log" >&2; die "the server did not start"; }
     local port deadline=$((SECONDS + WAIT_S))
     port=$(cat "$DIR/tcp")

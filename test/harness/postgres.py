@@ -31,9 +31,9 @@ class Postgres:
     migrated = False
     _idle = None  # sessions that query() leaves open
 
-    def __init__(self, directory=None, durable=True, database='txrelay', tcp=None):
+    def __init__(self, directory=None, durable=True, database='txrelay', tcp=None, options=()):
         self.dir = directory or proc.make_dir('txpg-')
-        args = [PG_SH, 'start', self.dir] + (['--fsync'] if durable else []) + (['--tcp', str(tcp)] if tcp else [])
+        args = [PG_SH, 'start', self.dir] + (['--fsync'] if durable else []) + (['--tcp', str(tcp)] if tcp else []) + ['--', *options]
         self.admin_dsn = proc.run(args).stdout.strip().splitlines()[-1]
         proc.on_exit(self.stop)
         self.database = database
