@@ -25,11 +25,13 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- Whose idempotency keys a session uses. All relays and operators share theirs, because a client may
--- repeat its request through another relay.
+-- repeat its request through another relay. For a token of HTTP a relay sets txrelay.token for the
+-- statement, and each token has keys of its own; nobody else's setting counts.
 CREATE OR REPLACE FUNCTION txrelay.key_role() RETURNS text
 LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN pg_catalog.pg_has_role(session_user, 'txrelay_relay', 'MEMBER')
-            OR pg_catalog.pg_has_role(session_user, current_user, 'MEMBER') THEN 'txrelay_relay'
+            OR pg_catalog.pg_has_role(session_user, current_user, 'MEMBER') THEN COALESCE('token/'
+            || NULLIF(pg_catalog.current_setting('txrelay.token', true), ''), 'txrelay_relay')
         ELSE COALESCE(NULLIF(pg_catalog.current_setting('role'), 'none'), session_user::text) END
 $$;
 

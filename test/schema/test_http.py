@@ -1,7 +1,7 @@
 """Tokens of the HTTP interface are kept as hashes and do what their scopes say; each operation leaves a record."""
 import psycopg2
 
-from pgcase import Case, h32
+from pgcase import ROOT, Case, h32
 
 
 class Tokens(Case):
@@ -66,6 +66,35 @@ class Tokens(Case):
         with self.assertRaises(psycopg2.Error) as caught:
             self.relay.rows("SELECT txrelay.token_create('x', '\\x00', ARRAY['read'])")
         self.assertIn('has 1 bytes', caught.exception.diag.message_primary)
+
+
+class Keys(Case):
+    def setUp(self):
+        super().setUp()
+        self.relay.rows('PREPARE enqueue AS ' + (ROOT / 'http' / 'sql' / 'enqueue.sql').read_text())
+        for name in ('shop', 'bank'):
+            self.relay.rows('SELECT txrelay.token_create(%s, %s, %s)', name, h32(name), ['enqueue'])
+
+    def post(self, name, call=b'\1'):
+        values = ['alice', call.hex(), 'order-1'] + [None] * 12 + [h32(name).hex()]
+        return self.relay.value(f"EXECUTE enqueue({', '.join(['%s'] * len(values))})", *values)['id']
+
+    def test_each_token_has_keys_of_its_own(self):
+        ids = [self.post('shop'), self.post('bank')]
+        relays = "SELECT txrelay.enqueue('alice', '\\x01', key => 'order-1')"
+        ids.append(self.relay.value(relays))  # the setting ends with the statement
+        ids.append(self.app.value(relays))
+        self.assertEqual(len(set(ids)), 4)
+        self.assertEqual([self.post('shop'), self.post('bank'), self.relay.value(relays), self.app.value(relays)], ids)
+        with self.assertRaises(psycopg2.Error) as caught:
+            self.post('bank', b'\2')
+        self.assertEqual(caught.exception.pgcode, 'TR012')
+        self.assertIn(f'for transaction {ids[1]}', caught.exception.diag.message_primary)
+
+    def test_an_application_does_not_get_at_them(self):
+        id = self.post('shop')
+        self.app.rows("SET txrelay.token = 'shop'")
+        self.assertNotEqual(self.app.value("SELECT txrelay.enqueue('alice', '\\x01', key => 'order-1')"), id)
 
 
 class Operations(Case):
