@@ -38,6 +38,7 @@ void test_deadline_queued(void **state);
 void test_spans(void **state);
 void test_deadline_pending(void **state);
 void test_cancel(void **state);
+void test_retry(void **state);
 void test_bump(void **state);
 void test_bump_meets_admission(void **state);
 void test_bump_to_the_limit(void **state);

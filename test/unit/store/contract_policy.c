@@ -404,6 +404,89 @@ void test_cancel(void **state)
     store_req_done(&unknown.req);
 }
 
+/* The new id, or 0: it is refused. Postgres says why; the memory database refuses every one. */
+static int64_t ask_retry(struct store_ask r, const char *refusal)
+{
+    char id[30];
+    if (!x.is_pg)
+        refusal = "does not keep what has ended";
+    snprintf(id, sizeof(id), "%lld", (long long)r.id);
+    RUN(&x, retry, &r);
+    int64_t made = strtoll(r.answer, NULL, 10);
+    if (refusal) {
+        if (r.req.err.code != ERR_ARGUMENT || !strstr(r.req.err.text, id) ||
+            !strstr(r.req.err.text, refusal))
+            fail_msg("\"%s\" (%s) does not say \"%s\" of %s", r.req.err.text, r.answer, refusal,
+                     id);
+        assert_string_equal(r.answer, "");
+    } else if (r.req.err.code || made <= r.id) {
+        fail_msg("retry of %s: \"%s\" %s", id, r.answer, r.req.err.text);
+    }
+    store_req_done(&r.req);
+    return made;
+}
+
+/* It is alone in the outbox, with the call and options of test_retry; 0: nothing is. */
+static void expect_again(int64_t id, int64_t deadline_ms, int64_t deadline_block)
+{
+    struct store_outbox box = {.account = a.account, .epoch = a.epoch, .limit = 10};
+    RUN_OK(&x, outbox, &box);
+    assert_int_equal(box.count, id ? 1 : 0);
+    if (id) {
+        assert_int_equal(box.rows[0].id, id);
+        assert_int_equal(box.rows[0].call.len, 5);
+        assert_memory_equal(box.rows[0].call.data, "again", 5);
+        assert_string_equal(box.rows[0].creator, "tester");
+        assert_string_equal(box.rows[0].tip, "7");
+        assert_int_equal(box.rows[0].retries, 3);
+        assert_int_equal(box.rows[0].deadline_ms, deadline_ms);
+        assert_int_equal(box.rows[0].deadline_block, deadline_block);
+    }
+    store_req_done(&box.req);
+}
+
+/* Only what ended without effect is enqueued again, once, with the options that it had. */
+void test_retry(void **state)
+{
+    (void)state;
+    int64_t hour = ((int64_t)loop_wall_ms() / 1000 + 3600) * 1000;
+    struct store_enqueue r = call_of("again");
+    r.tip = "7";
+    r.retries = 3;
+    r.deadline_ms = hour;
+    r.deadline_block = 5000000000;
+    int64_t id = add(r);
+    ask_retry((struct store_ask){.id = id + 1000000}, "there is no such transaction");
+    ask_retry((struct store_ask){.id = id}, "which has not ended");
+    assert_string_equal(ask_cancel(id), "cancelled");
+    expect_again(0, 0, 0);
+
+    int64_t second = ask_retry((struct store_ask){.id = id}, NULL);
+    expect_again(second, hour, 5000000000);
+    assert_int_equal(ask_retry((struct store_ask){.id = id}, NULL), second);
+    expect_again(second, hour, 5000000000); /* and no other */
+    if (!x.is_pg)
+        return; /* there is nothing to go on with */
+    assert_string_equal(ask_cancel(second), "cancelled");
+    struct store_ask later = {
+        .id = second, .deadline_ms = hour + 60000, .deadline_block = 6000000000};
+    int64_t third = ask_retry(later, NULL);
+    expect_again(third, hour + 60000, 6000000000);
+    assert_int_equal(ask_retry((struct store_ask){.id = id}, NULL), second); /* though it ended */
+
+    admit_tip(third, 0, "7");
+    ask_retry((struct store_ask){.id = third}, "which has not ended");
+    finish(0, "dispatch_error", 20);
+    struct store_ask without = {
+        .id = third, .deadline_ms = STORE_ASK_NONE, .deadline_block = STORE_ASK_NONE};
+    int64_t fourth = ask_retry(without, NULL);
+    expect_again(fourth, -1, -1);
+    admit_tip(fourth, 1, "7");
+    finish(1, "ok", 21);
+    ask_retry((struct store_ask){.id = fourth}, "which took effect");
+    expect_again(0, 0, 0);
+}
+
 static int ask_bump(int64_t id, const char *tip, const char *answer)
 {
     struct store_ask r = {.id = id, .tip = tip};

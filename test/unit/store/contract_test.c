@@ -707,6 +707,7 @@ int main(void)
         BOTH(test_spans),
         BOTH(test_deadline_pending),
         BOTH(test_cancel),
+        BOTH(test_retry),
         BOTH(test_bump),
         BOTH(test_bump_meets_admission),
         BOTH(test_bump_to_the_limit),
