@@ -1,4 +1,6 @@
 """What applications cannot do: break a leader's statement, make one wait, lead, or act for one another."""
+import itertools
+import random
 import threading
 import unittest
 
@@ -53,13 +55,15 @@ class Harm(Case):
     def end_all(self):
         """The rest of a leader's work: new bytes, statuses, and every pending transaction in a final block."""
         pending = self.owner.rows('SELECT nonce, id FROM txrelay.pending_transactions ORDER BY nonce')
-        for nonce, tx in pending:
-            self.attempt(self.relay, self.epoch, [nonce], [h32(f'again {nonce}')])
-            self.state(self.relay, self.epoch, (nonce, h32(f'again {nonce}'), 'ready'))
+        if not pending:
+            return
+        nonces, hashes = [p[0] for p in pending], [h32(f'again {p[0]}') for p in pending]
+        self.attempt(self.relay, self.epoch, nonces, hashes)
+        self.state(self.relay, self.epoch, *((n, h, 'ready') for n, h in zip(nonces, hashes)))
+        for _, tx in pending:
             self.app.rows('SELECT * FROM txrelay.status(%s::bigint)', tx)
             self.app.rows('SELECT * FROM txrelay.history(%s)', tx)
-        for nonce, _ in pending:
-            self.finish(self.relay, self.epoch, (nonce, h32(f'again {nonce}'), h32('block'), 'ok'))
+        self.finish(self.relay, self.epoch, *((n, h, h32('block'), 'ok') for n, h in zip(nonces, hashes)))
 
     def admit_all(self):
         ids = self.leader_pass()
@@ -89,6 +93,22 @@ class Extremes(Harm):
             self.assertTrue(e.pgcode.startswith(REFUSED), f'{name} {arguments}: {e.pgcode} {e}')
             return False
 
+    def arguments(self, names, types, required, queued, **extremes):
+        """What a call is given: good values for what it needs, and these."""
+        given = {n: GOOD[t] for n, t in list(zip(names, types))[:required]}
+        given.update({'account': "'alice'"} if 'account' in names[:required] else {})
+        given.update({'id': str(queued)} if 'id' in names else {})
+        return {**given, **extremes}
+
+    def round(self):
+        """A leader's whole round: everything that there is is admitted, and ends."""
+        while self.admit_all():
+            pass
+        self.leader_pass()
+        self.end_all()
+        self.assertEqual(self.count('pending_transactions'), 0)
+        self.leader_pass()
+
     def test_every_parameter_of_every_function(self):
         tried = 0
         queued, = self.enqueue()
@@ -96,11 +116,7 @@ class Extremes(Harm):
             names = names or []
             for at, (parameter, kind) in enumerate(zip(names, types)):
                 for extreme in EXTREMES[kind]:
-                    arguments = {n: GOOD[t] for n, t in list(zip(names, types))[:required]}
-                    arguments.update({'account': "'alice'"} if 'account' in names[:required] else {})
-                    arguments.update({'id': str(queued)} if 'id' in names else {})
-                    arguments[parameter] = extreme
-                    self.call(name, arguments)
+                    self.call(name, self.arguments(names, types, required, queued, **{parameter: extreme}))
                     tried += 1
             self.leader_pass()
         self.assertGreater(tried, 200)
@@ -108,10 +124,29 @@ class Extremes(Harm):
         while self.admit_all():
             pass
         self.assertEqual(self.owner.rows("SELECT id FROM txrelay.outbox WHERE not_before IS NULL OR not_before < now()"), [])
-        self.leader_pass()
-        self.end_all()
-        self.assertEqual(self.count('pending_transactions'), 0)
-        self.leader_pass()
+        self.round()
+
+    def test_pairs_of_parameters(self):
+        """Of each two options of enqueue and enqueue_many each pair of values that are accepted alone, without the large
+        ones, and some of the others; of the other functions some of all."""
+        chosen, tried, accepted = random.Random(13), 0, 0
+        queued, = self.enqueue()
+        for name, names, types, required in self.functions():
+            values = {n: EXTREMES[t] for n, t in zip(names or [], types)}
+            many = name in ('enqueue', 'enqueue_many')
+            alone = {n: [v for v in EXTREMES[t] if 'repeat(' not in v and 'array_fill(' not in v and
+                         self.call(name, self.arguments(names, types, required, queued, **{n: v}))] if many else []
+                     for n, t in zip(names or [], types)}
+            for a, b in itertools.combinations(values, 2):
+                pairs = list(itertools.product(values[a], values[b]))
+                pairs = set(itertools.product(alone[a], alone[b])) | set(chosen.sample(pairs, min(len(pairs), 3 if many else 8)))
+                for x, y in sorted(pairs):
+                    accepted += self.call(name, self.arguments(names, types, required, queued, **{a: x, b: y}))
+                    tried += 1
+            self.leader_pass()
+        self.assertGreater(tried, 1000)
+        self.assertGreater(accepted, 300)
+        self.round()
 
     def test_times_that_are_no_times_are_refused(self):
         for argument in ('deadline', 'not_before'):
