@@ -1,6 +1,7 @@
 -- $1 account, $2 call in hexadecimal, then the options of txrelay.enqueue; $16 the token's hash. No row: it is good no more. NULL: it
 -- is not good for this account. Its keys are its own (txrelay.key_role).
-SELECT CASE WHEN u.allowed AND set_config('txrelay.token', u.name, true) IS NOT NULL THEN json_build_object('id', txrelay.enqueue($1, decode($2, 'hex'), key => $3, creator => coalesce($4, u.name),
+SELECT CASE WHEN u.allowed AND set_config('txrelay.token', u.name, true) IS NOT NULL THEN
+    json_build_object('id', txrelay.enqueue($1, decode($2, 'hex'), key => $3, creator => coalesce($4, u.name),
     traceparent => $5, tip => $6::numeric, max_tip => $7::numeric, not_before => $8::timestamptz, deadline => $9::timestamptz,
     delay => $10::interval, expires_in => $11::interval, priority => coalesce($12::bigint, 0), spec_version => $13::bigint,
     retries => coalesce($14::bigint, 0), deadline_block => $15::bigint)) END
