@@ -137,9 +137,11 @@ void site__lost(struct site_core *c, uint64_t now, uint64_t highest)
     c->lost = true;
     c->lost_at = now;
     c->highest = highest;
+    bool asks = !PLANTED(SITE_WAIT_BEHIND);
+    asks = asks && !PLANTED(SITE_NO_WAIT);
     for (uint32_t i = 0; i < c->config.members; i++) {
         c->members[i].height_known = i == c->config.self;
-        if (i != c->config.self && !PLANTED(SITE_WAIT_BEHIND) && !PLANTED(SITE_NO_WAIT))
+        if (i != c->config.self && asks)
             site__put(c, SITE_MSG_PROBE, i, 0, NULL);
     }
 }
@@ -247,8 +249,8 @@ void site__consider(struct site_core *c, uint64_t now, uint32_t from, uint64_t n
         deny(c, from, number, item, SITE_REASON_MOVED, live_grant(c, t));
         return;
     }
-    bool mortal = bytes->death <= c->final + c->config.era_blocks || PLANTED(SITE_ERA_LONG) ||
-                  PLANTED(SITE_IMMORTAL);
+    bool mortal = bytes->death <= c->final + c->config.era_blocks || PLANTED(SITE_ERA_LONG);
+    mortal = mortal || PLANTED(SITE_IMMORTAL);
     if (!mortal || site__dead(c, bytes)) {
         deny(c, from, number, item, SITE_REASON_ERA, NULL);
         return;

@@ -28,7 +28,9 @@ uint64_t manager__plausible_best(const struct manager *m)
 uint32_t manager__period(const struct manager *m, uint64_t nonce)
 {
     bool first = m->final.known && nonce <= m->final.nonce;
-    if (first || PLANTED(LATER_IMMORTAL) || PLANTED(HEAD_KEPT_OUT) || PLANTED(BAN_KEPT))
+    first = first || PLANTED(LATER_IMMORTAL);
+    first = first || PLANTED(HEAD_KEPT_OUT);
+    if (first || PLANTED(BAN_KEPT))
         return m->config.era_period;
     return manager_era_longest(m->config.era_period);
 }
