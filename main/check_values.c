@@ -10,7 +10,7 @@
 #include "check.h"
 #include "store/conn_info.h"
 
-/* What holds where nobody gave a value. In parentheses: no value of the key. */
+/* The defaults. In parentheses: the key has no value of its own. */
 static const char *const defaults[][2] = {
     {"name", "(host name)"},
     {"log_level", "info"},

@@ -118,7 +118,7 @@ int config_load(const struct config_flags *flags, struct config *ret, struct err
 void config_done(struct config *c);
 
 /* Calls `each` for every key in the order of the schema, and for every element of a list. text: the
- * value; NULL: nobody gave one. An element with keys of its own is one text, "key=value ..". Texts
+ * value; NULL: not set. An element with keys of its own is one text, "key=value ..". Texts
  * may hold secrets (database urls, endpoints). */
 void config_values(const struct config *c,
                    void (*each)(void *arg, const char *key, const char *text), void *arg);

@@ -78,7 +78,7 @@ void config__changes(const char *section, const cyaml_schema_field_t *fields, co
 
 /* ---- what one holds ---- */
 
-/* False: nobody gave one. A number that nobody gave is 0, and so is a truth. */
+/* False: the key is not set. A number that is not set is 0, and so is a truth. */
 static bool put_value(struct buf *out, const cyaml_schema_value_t *v, const uint8_t *at)
 {
     uint32_t number = 0;
@@ -101,7 +101,7 @@ static bool put_value(struct buf *out, const cyaml_schema_value_t *v, const uint
     return number || (v->flags & CYAML_FLAG_POINTER);
 }
 
-/* An element of a list: "key=value key=value", without what nobody gave. */
+/* An element of a list: "key=value key=value", without the keys that are not set. */
 static void put_item(struct buf *out, const cyaml_schema_value_t *entry, const uint8_t *at)
 {
     if (entry->type != CYAML_MAPPING) {

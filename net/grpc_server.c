@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "grpc_link.h"
-#include "loop/peer.h"
 
 struct connection {
     struct list node;
@@ -81,13 +80,8 @@ static void grace_over(void *arg)
 struct grpc_server *grpc_server_new(struct loop *l, const struct grpc_server_config *config,
                                     struct err *err)
 {
-    if (!config->tls && !loop_address_is_local(config->address)) {
-        err_set(err, ERR_CONFIG,
-                "%s can be reached from other machines: give a certificate and a key, or listen on "
-                "loopback or a unix socket",
-                config->address);
+    if (tls_listen_check(config->tls, config->address, err))
         return NULL;
-    }
     struct grpc_server *s = xcalloc(1, sizeof(*s));
     s->loop = l;
     s->config = *config;

@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "http_internal.h"
-#include "loop/peer.h"
 
 struct connection {
     struct list node;
@@ -80,13 +79,8 @@ static void fill_limits(struct http_limits *l)
 struct http_server *http_server_new(struct loop *l, const struct http_server_config *config,
                                     struct err *err)
 {
-    if (!config->tls && !loop_address_is_local(config->address)) {
-        err_set(err, ERR_CONFIG,
-                "%s can be reached from other machines: give a certificate and a key, or listen on "
-                "loopback or a unix socket",
-                config->address);
+    if (tls_listen_check(config->tls, config->address, err))
         return NULL;
-    }
     struct http_server *s = xcalloc(1, sizeof(*s));
     s->loop = l;
     s->config = *config;

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/check.h"
+#include "loop/peer.h"
 #include "tls_files.h"
 #include "tls_internal.h"
 
@@ -366,4 +367,14 @@ bool tls__session_up(const struct tls_session *s)
 const char *tls__session_identity(const struct tls_session *s)
 {
     return s->identity;
+}
+
+int tls_listen_check(const struct tls_context *t, const char *address, struct err *err)
+{
+    if (t || loop_address_is_local(address))
+        return 0;
+    return err_set(err, ERR_CONFIG,
+                   "%s can be reached from other machines: give a certificate and a key, or listen "
+                   "on loopback or a unix socket",
+                   address);
 }

@@ -27,6 +27,8 @@ struct tls_context *tls_context_new(const struct tls_config *config, struct err 
  * stay in force. */
 int tls_context_reload(struct tls_context *t, struct err *err);
 struct tls_context *tls_context_free(struct tls_context *t); /* connections go on */
+/* ERR_CONFIG where a server would listen in cleartext beyond this machine. t: NULL: without TLS. */
+int tls_listen_check(const struct tls_context *t, const char *address, struct err *err);
 
 /* The own certificate, for people: its subject, and until when it is valid; "" without one. */
 void tls_context_shown(const struct tls_context *t, struct buf *out);

@@ -311,7 +311,7 @@ static void test_lost_numbers_are_put_again(void **state)
     assert_int_equal(w->notes[FEED_CLIENT_MISSING], 0);
 }
 
-/* A number that it never had is another publisher's: the stream stays, and nobody is blamed. */
+/* A number that it never had is another publisher's: the stream stays, without blame. */
 static void test_numbers_before_the_first_are_awaited(void **state)
 {
     struct world *w = *state;

@@ -4,7 +4,7 @@
  *   take     acknowledges it
  *   hold     holds the stream at the trailer until fake_room_release, then acknowledges
  *   skip     skips it at the header, and acknowledges it at the trailer
- *   skipped  skips it at the header, and says no more
+ *   skipped  skips it at the header, and sends nothing after that
  *   lost     says that the cursor is at `last` if the number is beyond the next one, else takes it
  *   resend   skips the first copy and asks for it again, then takes it
  *   behind   says at the first header that the cursor is at 4, then takes

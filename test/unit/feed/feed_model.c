@@ -68,7 +68,7 @@ struct session {
     uint64_t life;       /* of the relay */
     bool client, server; /* which side still has it */
     bool ended, held;
-    bool broken;       /* its publisher sent a message that nobody can read */
+    bool broken;       /* its publisher sent a message that does not decode */
     int64_t acked;     /* by this stream */
     int64_t skipped;   /* the number that the relay told it to skip; -1: none */
     uint64_t up, down; /* nothing arrives before what was sent before it */
