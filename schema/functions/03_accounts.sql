@@ -57,9 +57,9 @@ BEGIN
 END
 $$;
 
--- Raises TR010 with the most similar names. Two names are similar if they share three-letter pieces
+-- Returns message and hint of TR010, with the most similar names. Two names are similar if they share three-letter pieces
 -- of alias or address, or bytes of the id. With three accounts or fewer it lists all of them.
-CREATE OR REPLACE FUNCTION txrelay.account_unknown(p_name text) RETURNS void
+CREATE OR REPLACE FUNCTION txrelay.account_unknown(p_name text) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     v_id bytea := coalesce(substr(ss58_bytes(p_name), 3),
@@ -78,13 +78,12 @@ BEGIN
              WHERE get_byte(v_id, i) = get_byte(a.account_id, i))::numeric / 32) AS score
         FROM accounts a ORDER BY score DESC, a.alias LIMIT 3) near
     WHERE near.score > 0 OR (SELECT count(*) FROM accounts) <= 3;
-    RAISE EXCEPTION USING ERRCODE = 'TR010',
-        MESSAGE = format('no such account: %s%s', coalesce('"' || left(p_name, 80) || '"', 'NULL'),
+    RETURN ARRAY[format('no such account: %s%s', coalesce('"' || left(p_name, 80) || '"', 'NULL'),
             CASE WHEN ss58_bytes(p_name) IS NOT NULL THEN format(', the address of account id 0x%s', encode(v_id, 'hex'))
                  WHEN p_name ~ '^(?!0x)[0-9A-Za-z]{40,60}$' THEN ', which is no SS58 address of 32 bytes either' ELSE '' END),
-        HINT = CASE WHEN v_near IS NOT NULL THEN 'Nearest: ' || v_near || '.'
-                    WHEN EXISTS (SELECT FROM accounts) THEN 'The view txrelay.leaders lists the accounts.'
-                    ELSE 'No account is registered yet: a relay registers its accounts when it starts.' END;
+        CASE WHEN v_near IS NOT NULL THEN 'Nearest: ' || v_near || '.'
+             WHEN EXISTS (SELECT FROM accounts) THEN 'The view txrelay.leaders lists the accounts.'
+             ELSE 'No account is registered yet: a relay registers its accounts when it starts.' END];
 END
 $$;
 
@@ -94,6 +93,7 @@ CREATE OR REPLACE FUNCTION txrelay.account_of(p_name text) RETURNS int
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     v_found int[];
+    v_unknown text[];
 BEGIN
     SELECT array_agg(a.account ORDER BY a.account) INTO v_found FROM accounts a WHERE a.alias = p_name;
     IF v_found IS NULL AND p_name ~ '^0x([0-9a-fA-F]{2})+$' THEN
@@ -110,11 +110,12 @@ BEGIN
         RETURN v_found[1];
     END IF;
     IF cardinality(v_found) > 1 THEN
-        PERFORM bad_argument('account', '"' || left(p_name, 80) || '"', 'means more than one account: '
-            || (SELECT string_agg(a.alias, ', ' ORDER BY a.alias) FROM accounts a WHERE a.account = ANY (v_found)),
-            'The same key is registered for several chains; use the alias.');
+        RAISE EXCEPTION USING ERRCODE = 'TR011', MESSAGE = format('account: "%s" means more than one account: %s', left(p_name, 80),
+                (SELECT string_agg(a.alias, ', ' ORDER BY a.alias) FROM accounts a WHERE a.account = ANY (v_found))),
+            HINT = 'The same key is registered for several chains; use the alias.';
     END IF;
-    PERFORM account_unknown(p_name);
+    v_unknown := account_unknown(p_name);
+    RAISE EXCEPTION USING ERRCODE = 'TR010', MESSAGE = v_unknown[1], HINT = v_unknown[2];
 END
 $$;
 

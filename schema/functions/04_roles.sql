@@ -43,25 +43,28 @@ BEGIN
 END
 $$;
 
--- Refuses a transaction that belongs to another role. One that has ended, or that there is not, is its
--- callers' to report.
-CREATE OR REPLACE FUNCTION txrelay.check_owner(p_function text, p_id bigint) RETURNS void
+CREATE OR REPLACE FUNCTION txrelay.other_owner_hint() RETURNS text
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+    SELECT 'Ask as a member of that role, or let an operator (a member of txrelay_relay) do it.'
+$$;
+
+-- The message for a transaction that belongs to another role; NULL: it does not. One that has ended, or
+-- that there is not, is its callers' to report.
+CREATE OR REPLACE FUNCTION txrelay.other_owner(p_function text, p_id bigint) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     v_role text;
 BEGIN
     IF is_operator() THEN
-        RETURN;
+        RETURN NULL;
     END IF;
     v_role := coalesce((SELECT coalesce(o.role, o.creator) FROM outbox o WHERE o.id = p_id),
         (SELECT coalesce(s.role, s.creator) FROM outbox_presigned s WHERE s.id = p_id ORDER BY s.id LIMIT 1),
         (SELECT coalesce(p.role, p.creator) FROM pending_of(p_id) p));
     IF v_role IS NOT NULL AND NOT has_role(v_role) THEN
-        RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
-            MESSAGE = format('%s: transaction %s belongs to %s, and user %s is no member of it', p_function, p_id, v_role,
-                session_user),
-            HINT = 'Ask as a member of that role, or let an operator (a member of txrelay_relay) do it.';
+        RETURN format('%s: transaction %s belongs to %s, and user %s is no member of it', p_function, p_id, v_role, session_user);
     END IF;
+    RETURN NULL;
 END
 $$;
 

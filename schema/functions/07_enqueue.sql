@@ -5,7 +5,7 @@
 -- run the transaction again.
 
 -- Returns the transaction that an idempotency key of p_role stands for: p_id if the key is new,
--- otherwise the first one, which must have the same payload. A key with an empty role holds for all. A
+-- otherwise the first one; with a minus if that has another payload. A key with an empty role holds for all. A
 -- concurrent call with the same key waits until the first one ends. Key and row are written in one
 -- transaction, so no key exists without its transaction.
 CREATE OR REPLACE FUNCTION txrelay.id_of_key(p_account int, p_role text, p_key text, p_id bigint, p_sha256 bytea) RETURNS bigint
@@ -26,45 +26,51 @@ BEGIN
             WHERE k.account = p_account AND k.role IN ('', p_role) AND k.key = p_key
             ORDER BY k.account, k.role, k.key LIMIT 1;
         CONTINUE WHEN NOT FOUND; -- retention deleted it between the two statements
-        IF NOT v_first.same THEN
-            PERFORM key_reused(p_key, v_first.id);
-        END IF;
-        RETURN v_first.id;
+        RETURN CASE WHEN v_first.same THEN v_first.id ELSE -v_first.id END;
     END LOOP;
+END
+$$;
+
+-- The account of this name, after all checks that depend on it. For strict order it waits for other writers.
+CREATE OR REPLACE FUNCTION txrelay.enqueue_account(p_function text, p_account text, p_priority bigint, p_not_before timestamptz)
+RETURNS int
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    v_account int := keyed_account(p_function, p_account);
+BEGIN
+    PERFORM check_use(p_function, v_account);
+    PERFORM check_full(p_function, v_account);
+    PERFORM strict_turn(p_function, a, p_priority, p_not_before) FROM accounts a
+        WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
+    RETURN v_account;
 END
 $$;
 
 -- The rest of enqueue, for what its one statement does not handle: an account that is not named by
 -- its alias, a key that exists already, and accounts that are careful: strict order, users, bounds.
-CREATE OR REPLACE FUNCTION txrelay.enqueue_searching(account text, call bytea, key text, priority bigint, not_before timestamptz,
+-- Returns the id; with a minus that of another call with this key.
+CREATE OR REPLACE FUNCTION txrelay.enqueue_searching(p_account int, p_id bigint, call bytea, key text, priority bigint, not_before timestamptz,
     deadline timestamptz, creator text, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint,
     retries bigint, traceparent text) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_variable
 DECLARE
-    v_account int := keyed_account('enqueue', account);
-    v_id bigint;
     v_first bigint;
 BEGIN
-    PERFORM check_use('enqueue', v_account);
-    PERFORM check_full('enqueue', v_account);
-    PERFORM strict_turn('enqueue', a, priority, not_before) FROM accounts a
-        WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
-    v_id := new_id('enqueue');
     IF key IS NOT NULL THEN
-        v_first := id_of_key(v_account, key_role(), key, v_id, sha256(call));
-        IF v_first <> v_id THEN
+        v_first := id_of_key(p_account, key_role(), key, p_id, sha256(call));
+        IF v_first <> p_id THEN
             RETURN v_first;
         END IF;
     END IF;
     INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
             deadline_block, retries, role, traceparent)
-        VALUES (v_id, v_account, call, key, coalesce(creator, session_user), priority, not_before, deadline,
+        VALUES (p_id, p_account, call, key, coalesce(creator, session_user), priority, not_before, deadline,
             spec_version, tip, max_tip, deadline_block, retries, stored_role(creator), traceparent);
-    PERFORM note_full(v_account) FROM accounts a WHERE a.account = v_account
-        AND v_id % greatest(1, least(1024, outbox_most(a.policy) / 16)) = 0;
-    PERFORM ring(v_account);
-    RETURN v_id;
+    PERFORM note_full(p_account) FROM accounts a WHERE a.account = p_account
+        AND p_id % greatest(1, least(1024, outbox_most(a.policy) / 16)) = 0;
+    PERFORM ring(p_account);
+    RETURN p_id;
 END
 $$;
 
@@ -78,34 +84,41 @@ CREATE OR REPLACE FUNCTION txrelay.enqueue(account text, call bytea, key text DE
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
+    v_account int;
     v_id bigint;
     v_awake boolean;
     v_new boolean; -- by the statement's snapshot, which is older than its id
+    v_hint text;
 BEGIN
     -- Options, or a call of a wrong size, take the longer way.
     IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block, expires_in, delay, traceparent)
         | priority | retries = 0 AND size_fits(call) AND substr(call, 2, 1) <> 'x') IS NOT TRUE THEN
-        IF num_nonnulls(expires_in, delay) > 0 THEN
-            deadline := time_of_span('enqueue', 'expires_in', expires_in, 'deadline', deadline);
-            not_before := time_of_span('enqueue', 'delay', delay, 'not_before', not_before);
-        END IF;
-        IF priority IS NULL OR priority NOT BETWEEN -1000 AND 1000 OR octet_length(creator) > 200
-           OR num_nonnulls(tip, max_tip, deadline_block) > 0 OR retries IS DISTINCT FROM 0 OR spec_version NOT BETWEEN 0 AND 4294967295
-           OR deadline <= greatest(clock_timestamp(), not_before) OR (time_fits(deadline) AND time_fits(not_before)) IS FALSE THEN
-            PERFORM check_options('enqueue', priority, creator, not_before, deadline, spec_version, tip, max_tip,
-                deadline_block, retries);
-        END IF;
-        IF traceparent IS NOT NULL THEN
-            PERFORM check_trace('enqueue', traceparent);
-        END IF;
-        IF (priority > 0 OR tip > 0) AND NOT is_operator() THEN
-            PERFORM check_bounds('enqueue', enqueue.account, priority, tip);
-        END IF;
-        IF size_fits(call) IS NOT TRUE THEN
-            PERFORM bad_size('enqueue', 'call', call, 'Pass the SCALE-encoded call. Split a batch that is too large.');
-        ELSIF substr(call, 2, 1) = 'x' THEN
-            PERFORM check_hex_text('enqueue', 'call', call);
-        END IF;
+        BEGIN
+            IF num_nonnulls(expires_in, delay) > 0 THEN
+                deadline := time_of_span('enqueue', 'expires_in', expires_in, 'deadline', deadline);
+                not_before := time_of_span('enqueue', 'delay', delay, 'not_before', not_before);
+            END IF;
+            IF priority IS NULL OR priority NOT BETWEEN -1000 AND 1000 OR octet_length(creator) > 200
+               OR num_nonnulls(tip, max_tip, deadline_block) > 0 OR retries IS DISTINCT FROM 0 OR spec_version NOT BETWEEN 0 AND 4294967295
+               OR deadline <= greatest(clock_timestamp(), not_before) OR (time_fits(deadline) AND time_fits(not_before)) IS FALSE THEN
+                PERFORM check_options('enqueue', priority, creator, not_before, deadline, spec_version, tip, max_tip,
+                    deadline_block, retries);
+            END IF;
+            IF traceparent IS NOT NULL THEN
+                PERFORM check_trace('enqueue', traceparent);
+            END IF;
+            IF (priority > 0 OR tip > 0) AND NOT is_operator() THEN
+                PERFORM check_bounds('enqueue', enqueue.account, priority, tip);
+            END IF;
+            IF size_fits(call) IS NOT TRUE THEN
+                PERFORM bad_size('enqueue', 'call', call, 'Pass the SCALE-encoded call. Split a batch that is too large.');
+            ELSIF substr(call, 2, 1) = 'x' THEN
+                PERFORM check_hex_text('enqueue', 'call', call);
+            END IF;
+        EXCEPTION WHEN SQLSTATE 'TR000' THEN
+            GET STACKED DIAGNOSTICS v_hint = PG_EXCEPTION_HINT;
+            RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM, HINT = v_hint;
+        END;
     END IF;
 
     IF key IS NULL THEN
@@ -136,23 +149,39 @@ BEGIN
                 id > (SELECT h.highest_id FROM high_water h WHERE h.one)
             INTO v_id, v_awake, v_new;
     ELSE
-        PERFORM bad_argument('enqueue', 'key', format('has %s bytes; it must have 1 to 200', octet_length(key)),
-            'Leave it out (NULL) for no idempotency key, or use a hash of a longer one.');
+        RAISE EXCEPTION USING ERRCODE = 'TR011', MESSAGE = format('enqueue: key has %s bytes; it must have 1 to 200', octet_length(key)),
+            HINT = 'Leave it out (NULL) for no idempotency key, or use a hash of a longer one.';
     END IF;
 
-    IF getdatabaseencoding() = 'SQL_ASCII' THEN
-        PERFORM check_text('enqueue', 'creator', creator), check_text('enqueue', 'key', key);
+    IF NOT v_new OR v_awake IS NULL OR getdatabaseencoding() = 'SQL_ASCII' THEN
+        BEGIN
+            IF getdatabaseencoding() = 'SQL_ASCII' THEN
+                PERFORM check_text('enqueue', 'creator', creator), check_text('enqueue', 'key', key);
+            END IF;
+            IF NOT v_new THEN
+                PERFORM id_given_again('enqueue', v_id);
+            ELSIF v_awake IS NULL THEN
+                v_account := enqueue_account('enqueue', account, priority, not_before);
+                v_id := new_id('enqueue');
+            END IF;
+        EXCEPTION WHEN SQLSTATE 'TR000' OR insufficient_privilege OR lock_not_available THEN
+            GET STACKED DIAGNOSTICS v_hint = PG_EXCEPTION_HINT;
+            RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM, HINT = v_hint;
+        END;
+        IF v_awake IS NULL THEN
+            v_id := enqueue_searching(v_account, v_id, call, key, priority, not_before, deadline, creator, spec_version, tip, max_tip,
+                deadline_block, retries, traceparent);
+            IF v_id < 0 THEN
+                RAISE EXCEPTION USING ERRCODE = 'TR012', MESSAGE = key_reused_text(key, -v_id), HINT = key_reused_hint();
+            END IF;
+            RETURN v_id;
+        END IF;
     END IF;
-    IF NOT v_new THEN
-        PERFORM id_given_again('enqueue', v_id);
-    ELSIF v_id & 1023 = 0 THEN
+    IF v_id & 1023 = 0 THEN
         PERFORM note_full(o.account) FROM outbox o WHERE o.id = v_id;
     END IF;
     IF v_awake THEN
         RETURN v_id;
-    ELSIF v_awake IS NULL THEN
-        RETURN enqueue_searching(account, call, key, priority, not_before, deadline, creator, spec_version, tip, max_tip,
-            deadline_block, retries, traceparent);
     END IF;
     PERFORM tell_outbox_of(v_id); -- ring(), in place
     RETURN v_id;
@@ -192,7 +221,7 @@ BEGIN
             AND x.key = u.key ORDER BY x.account, x.role, x.key LIMIT 1) k
         WHERE k.payload_sha256 <> sha256(u.call) LIMIT 1;
     IF FOUND THEN
-        PERFORM key_reused(v_bad.key, v_bad.id);
+        RAISE EXCEPTION USING ERRCODE = 'TR012', MESSAGE = key_reused_text(v_bad.key, v_bad.id), HINT = key_reused_hint();
     END IF;
     RETURN (SELECT array_agg(coalesce(k.id, u.id) ORDER BY u.n)
         FROM unnest(p_keys, p_ids) WITH ORDINALITY u (key, id, n)
@@ -218,56 +247,63 @@ DECLARE
     v_good bigint;
     v_keys bigint; -- how many are not NULL
     v_stored bigint;
+    v_hint text;
 BEGIN
     IF calls IS NULL OR cardinality(calls) > 100000 THEN
-        PERFORM bad_argument('enqueue_many', 'calls', CASE WHEN calls IS NULL THEN 'is NULL'
+        RAISE EXCEPTION USING ERRCODE = 'TR011', MESSAGE = 'enqueue_many: calls ' || CASE WHEN calls IS NULL THEN 'is NULL'
             ELSE format('has %s elements', cardinality(calls)) END || '; it must have 0 to 100000',
-            'Use several calls; they may be in one transaction.');
+            HINT = 'Use several calls; they may be in one transaction.';
     ELSIF cardinality(keys) <> cardinality(calls) THEN
-        PERFORM bad_argument('enqueue_many', 'keys', format('has %s elements and calls has %s', cardinality(keys),
-            cardinality(calls)), 'Give one key per call (NULL elements are allowed), or leave keys out.');
+        RAISE EXCEPTION USING ERRCODE = 'TR011', MESSAGE = format('enqueue_many: keys has %s elements and calls has %s',
+            cardinality(keys), cardinality(calls)), HINT = 'Give one key per call (NULL elements are allowed), or leave keys out.';
     END IF;
-    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block, expires_in, delay, traceparent)
-        | priority | retries = 0) IS NOT TRUE THEN
-        PERFORM check_trace('enqueue_many', traceparent);
-        deadline := time_of_span('enqueue_many', 'expires_in', expires_in, 'deadline', deadline);
-        not_before := time_of_span('enqueue_many', 'delay', delay, 'not_before', not_before);
-        PERFORM check_options('enqueue_many', priority, creator, not_before, deadline, spec_version, tip, max_tip,
-            deadline_block, retries);
-        PERFORM check_bounds('enqueue_many', enqueue_many.account, priority, tip);
-    END IF;
-    SELECT a.account INTO v_account FROM accounts a WHERE a.alias = enqueue_many.account AND NOT (a.watch_only OR a.careful)
-        AND NOT EXISTS (SELECT FROM outbox_full f WHERE f.account = a.account);
-    IF NOT FOUND THEN
-        v_account := keyed_account('enqueue_many', enqueue_many.account);
-        PERFORM check_use('enqueue_many', v_account);
-        PERFORM check_full('enqueue_many', v_account);
-    END IF;
-    PERFORM strict_turn('enqueue_many', a, priority, not_before) FROM accounts a
-        WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
-    -- One pass over the arrays draws ids, which ascend in any order of the elements, and counts valid
-    -- elements.
-    SELECT (SELECT h.highest_id FROM high_water h WHERE h.one), array_agg(nextval('txrelay.transaction_id')), -- any order
-            count(*) FILTER (WHERE size_fits(u.call) AND substr(u.call, 2, 1) <> 'x'
-                AND octet_length(u.key) <@ int4range(1, 200, '[]') IS NOT FALSE), count(u.key)
-        INTO v_given, v_ids, v_good, v_keys FROM unnest(calls, keys) u (call, key);
-    IF v_good <> cardinality(calls) THEN
-        PERFORM check_elements(calls, keys);
-    END IF;
-    IF v_ids IS NULL THEN
-        RETURN '{}';
-    ELSIF v_ids[1] <= v_given THEN
-        PERFORM id_given_again('enqueue_many', v_ids[1]);
-    END IF;
+    BEGIN
+        IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block, expires_in, delay, traceparent)
+            | priority | retries = 0) IS NOT TRUE THEN
+            PERFORM check_trace('enqueue_many', traceparent);
+            deadline := time_of_span('enqueue_many', 'expires_in', expires_in, 'deadline', deadline);
+            not_before := time_of_span('enqueue_many', 'delay', delay, 'not_before', not_before);
+            PERFORM check_options('enqueue_many', priority, creator, not_before, deadline, spec_version, tip, max_tip,
+                deadline_block, retries);
+            PERFORM check_bounds('enqueue_many', enqueue_many.account, priority, tip);
+        END IF;
+        SELECT a.account INTO v_account FROM accounts a WHERE a.alias = enqueue_many.account AND NOT (a.watch_only OR a.careful)
+            AND NOT EXISTS (SELECT FROM outbox_full f WHERE f.account = a.account);
+        IF NOT FOUND THEN
+            v_account := enqueue_account('enqueue_many', enqueue_many.account, priority, not_before);
+        END IF;
+        -- One pass over the arrays draws ids, which ascend in any order of the elements, and counts valid
+        -- elements.
+        SELECT (SELECT h.highest_id FROM high_water h WHERE h.one), array_agg(nextval('txrelay.transaction_id')), -- any order
+                count(*) FILTER (WHERE size_fits(u.call) AND substr(u.call, 2, 1) <> 'x'
+                    AND octet_length(u.key) <@ int4range(1, 200, '[]') IS NOT FALSE), count(u.key)
+            INTO v_given, v_ids, v_good, v_keys FROM unnest(calls, keys) u (call, key);
+        IF v_good <> cardinality(calls) THEN
+            PERFORM check_elements(calls, keys);
+        END IF;
+        IF v_ids IS NULL THEN
+            RETURN '{}';
+        ELSIF v_ids[1] <= v_given THEN
+            PERFORM id_given_again('enqueue_many', v_ids[1]);
+        END IF;
 
-    IF getdatabaseencoding() = 'SQL_ASCII' THEN
-        PERFORM check_text('enqueue_many', 'creator', creator), check_text('enqueue_many', 'keys', array_to_string(keys, ' '));
-    END IF;
+        IF getdatabaseencoding() = 'SQL_ASCII' THEN
+            PERFORM check_text('enqueue_many', 'creator', creator), check_text('enqueue_many', 'keys', array_to_string(keys, ' '));
+        END IF;
+    EXCEPTION WHEN SQLSTATE 'TR000' OR insufficient_privilege OR lock_not_available THEN
+        GET STACKED DIAGNOSTICS v_hint = PG_EXCEPTION_HINT;
+        RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM, HINT = v_hint;
+    END;
     v_result := v_ids;
     IF v_keys > 0 THEN
         v_stored := store_keys(v_account, key_role(), calls, keys, v_ids);
         IF v_stored < v_keys THEN
-            v_result := ids_of_keys(v_account, key_role(), calls, keys, v_ids);
+            BEGIN
+                v_result := ids_of_keys(v_account, key_role(), calls, keys, v_ids);
+            EXCEPTION WHEN SQLSTATE 'TR000' THEN
+                GET STACKED DIAGNOSTICS v_hint = PG_EXCEPTION_HINT;
+                RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM, HINT = v_hint;
+            END;
         END IF;
     END IF;
     INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,

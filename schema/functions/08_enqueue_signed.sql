@@ -63,48 +63,58 @@ DECLARE
     v_body int;
     v_account int;
     v_sha bytea := sha256(extrinsic);
-    v_new bigint := new_id('enqueue_signed');
+    v_new bigint;
     v_id bigint;
+    v_hint text;
 BEGIN
-    IF octet_length(key) NOT BETWEEN 1 AND 200 THEN
-        PERFORM bad_argument('enqueue_signed', 'key', format('has %s bytes; it must have 1 to 200', octet_length(key)),
-            'Leave it out (NULL): the bytes are their own key; or use a hash of a longer one.');
-    ELSIF octet_length(creator) > 200 THEN
-        PERFORM bad_argument('enqueue_signed', 'creator', format('has %s bytes; at most 200', octet_length(creator)),
-            'It names who asked; leave it out for the session''s user.');
-    ELSIF size_fits(extrinsic) IS NOT TRUE THEN
-        PERFORM bad_size('enqueue_signed', 'extrinsic', extrinsic, 'Pass the whole signed extrinsic.');
-    ELSIF substr(extrinsic, 2, 1) = 'x' THEN
-        PERFORM check_hex_text('enqueue_signed', 'extrinsic', extrinsic);
-    END IF;
-    PERFORM check_trace('enqueue_signed', traceparent);
-    IF getdatabaseencoding() = 'SQL_ASCII' THEN
-        PERFORM check_text('enqueue_signed', 'creator', creator), check_text('enqueue_signed', 'key', key);
-    END IF;
-    v_body := extrinsic_body(extrinsic);
-    IF v_body = 0 THEN
-        PERFORM bad_argument('enqueue_signed', 'extrinsic', format('does not begin with its length (%s bytes in all)',
-            octet_length(extrinsic)), 'Pass the whole signed extrinsic with the compact length in front, as '
-            'author_submitExtrinsic takes it; a call goes to enqueue.');
-    ELSIF octet_length(extrinsic) < v_body + 90 OR get_byte(extrinsic, v_body) <> 132 THEN
-        PERFORM bad_argument('enqueue_signed', 'extrinsic', CASE WHEN get_byte(extrinsic, v_body) & 128 = 0
-            THEN 'is not signed' ELSE format('is of form 0x%s, or too short', to_hex(get_byte(extrinsic, v_body))) END,
-            'Signed extrinsics of format v4 are taken (0x84 behind the length).');
-    END IF;
-    v_account := signer_of(extrinsic, v_body, enqueue_signed.account);
-    -- A used nonce is looked up in past blocks, where it may belong to the former life.
-    IF EXISTS (SELECT FROM accounts a WHERE a.account = v_account AND a.life_since IS NOT NULL) THEN
-        PERFORM bad_argument('enqueue_signed', 'extrinsic', format('is signed by 0x%s, an account that was reaped or rewound once',
-            encode((SELECT a.account_id FROM accounts a WHERE a.account = v_account), 'hex')),
-            'Blocks of its former life would be taken for this one''s. Use enqueue, or another account.');
-    END IF;
-    PERFORM check_use('enqueue_signed', v_account);
-    PERFORM check_full('enqueue_signed', v_account);
+    BEGIN
+        v_new := new_id('enqueue_signed');
+        IF octet_length(key) NOT BETWEEN 1 AND 200 THEN
+            PERFORM bad_argument('enqueue_signed', 'key', format('has %s bytes; it must have 1 to 200', octet_length(key)),
+                'Leave it out (NULL): the bytes are their own key; or use a hash of a longer one.');
+        ELSIF octet_length(creator) > 200 THEN
+            PERFORM bad_argument('enqueue_signed', 'creator', format('has %s bytes; at most 200', octet_length(creator)),
+                'It names who asked; leave it out for the session''s user.');
+        ELSIF size_fits(extrinsic) IS NOT TRUE THEN
+            PERFORM bad_size('enqueue_signed', 'extrinsic', extrinsic, 'Pass the whole signed extrinsic.');
+        ELSIF substr(extrinsic, 2, 1) = 'x' THEN
+            PERFORM check_hex_text('enqueue_signed', 'extrinsic', extrinsic);
+        END IF;
+        PERFORM check_trace('enqueue_signed', traceparent);
+        IF getdatabaseencoding() = 'SQL_ASCII' THEN
+            PERFORM check_text('enqueue_signed', 'creator', creator), check_text('enqueue_signed', 'key', key);
+        END IF;
+        v_body := extrinsic_body(extrinsic);
+        IF v_body = 0 THEN
+            PERFORM bad_argument('enqueue_signed', 'extrinsic', format('does not begin with its length (%s bytes in all)',
+                octet_length(extrinsic)), 'Pass the whole signed extrinsic with the compact length in front, as '
+                'author_submitExtrinsic takes it; a call goes to enqueue.');
+        ELSIF octet_length(extrinsic) < v_body + 90 OR get_byte(extrinsic, v_body) <> 132 THEN
+            PERFORM bad_argument('enqueue_signed', 'extrinsic', CASE WHEN get_byte(extrinsic, v_body) & 128 = 0
+                THEN 'is not signed' ELSE format('is of form 0x%s, or too short', to_hex(get_byte(extrinsic, v_body))) END,
+                'Signed extrinsics of format v4 are taken (0x84 behind the length).');
+        END IF;
+        v_account := signer_of(extrinsic, v_body, enqueue_signed.account);
+        -- A used nonce is looked up in past blocks, where it may belong to the former life.
+        IF EXISTS (SELECT FROM accounts a WHERE a.account = v_account AND a.life_since IS NOT NULL) THEN
+            PERFORM bad_argument('enqueue_signed', 'extrinsic', format('is signed by 0x%s, an account that was reaped or rewound once',
+                encode((SELECT a.account_id FROM accounts a WHERE a.account = v_account), 'hex')),
+                'Blocks of its former life would be taken for this one''s. Use enqueue, or another account.');
+        END IF;
+        PERFORM check_use('enqueue_signed', v_account);
+        PERFORM check_full('enqueue_signed', v_account);
+    EXCEPTION WHEN SQLSTATE 'TR000' OR insufficient_privilege OR lock_not_available THEN
+        GET STACKED DIAGNOSTICS v_hint = PG_EXCEPTION_HINT;
+        RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM, HINT = v_hint;
+    END;
     -- The bytes are a key too. It is stored first, so that the caller's key stands for the first
     -- transaction with these bytes.
     v_id := id_of_key(v_account, '', 'signed 0x' || encode(v_sha, 'hex'), v_new, v_sha);
     IF enqueue_signed.key IS NOT NULL THEN
         v_id := id_of_key(v_account, key_role(), enqueue_signed.key, v_id, v_sha);
+        IF v_id < 0 THEN
+            RAISE EXCEPTION USING ERRCODE = 'TR012', MESSAGE = key_reused_text(enqueue_signed.key, -v_id), HINT = key_reused_hint();
+        END IF;
     END IF;
     IF v_id = v_new THEN
         INSERT INTO outbox_presigned (id, account, extrinsic, key, creator, role, traceparent) VALUES (v_id, v_account,

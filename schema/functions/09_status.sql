@@ -40,10 +40,10 @@ BEGIN
         RETURN QUERY SELECT * FROM transactions t WHERE t.id = status.id;
         RETURN;
     ELSIF status.id IS NOT NULL THEN
-        PERFORM bad_argument('status', 'hash', 'is given, and so is id', 'Give one of the two.');
+        RAISE EXCEPTION USING ERRCODE = 'TR011', MESSAGE = 'status: hash is given, and so is id', HINT = 'Give one of the two.';
     ELSIF status.hash !~* '^0x[0-9a-f]{64}$' THEN
-        PERFORM bad_argument('status', 'hash', format('is %s; it must be 0x and 64 hexadecimal digits',
-            quote_literal(left(status.hash, 80))), 'It is the hash of an extrinsic. A transaction''s id is a number.');
+        RAISE EXCEPTION USING ERRCODE = 'TR011', MESSAGE = format('status: hash is %s; it must be 0x and 64 hexadecimal digits',
+            quote_literal(left(status.hash, 80))), HINT = 'It is the hash of an extrinsic. A transaction''s id is a number.';
     END IF;
     v_hash := decode(substr(status.hash, 3), 'hex');
     SELECT * INTO v_attempt FROM attempts t WHERE t.hash = v_hash ORDER BY t.created_at DESC LIMIT 1;
@@ -102,13 +102,19 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, 
 SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     v_account int;
+    v_hint text;
 BEGIN
     IF counts.account IS NOT NULL THEN
-        v_account := account_of(counts.account);
+        BEGIN
+            v_account := account_of(counts.account);
+        EXCEPTION WHEN SQLSTATE 'TR000' THEN
+            GET STACKED DIAGNOSTICS v_hint = PG_EXCEPTION_HINT;
+            RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM, HINT = v_hint;
+        END;
     END IF;
     IF most IS NULL OR most NOT BETWEEN 1 AND 1000000 THEN
-        PERFORM bad_argument('counts', 'most', format('is %s; it must be 1 to 1000000', coalesce(most::text, 'NULL')),
-            'It bounds how many rows of each account are read.');
+        RAISE EXCEPTION USING ERRCODE = 'TR011', MESSAGE = format('counts: most is %s; it must be 1 to 1000000',
+            coalesce(most::text, 'NULL')), HINT = 'It bounds how many rows of each account are read.';
     END IF;
     RETURN QUERY
         SELECT a.alias, r.stage, r.state, count(*), bool_or(r.total > counts.most), min(r.created_at), sum(r.fee)

@@ -60,42 +60,28 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET
     SELECT count(*) FROM told
 $$;
 
--- Refuse what cancel and bump cannot do.
-CREATE OR REPLACE FUNCTION txrelay.cancel_check(p_id bigint) RETURNS void
+-- The nonce of a transaction that has one and that no relay can take from it, because none has the key.
+CREATE OR REPLACE FUNCTION txrelay.uncancellable_nonce(p_id bigint) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
-DECLARE
-    v_nonce bigint;
 BEGIN
-    SELECT p.nonce INTO v_nonce FROM pending_of(p_id) p
+    RETURN (SELECT p.nonce FROM pending_of(p_id) p
         CROSS JOIN LATERAL (SELECT x.watch_only FROM accounts x WHERE x.account = p.account OFFSET 0) a
-        WHERE p.signed AND a.watch_only;
-    IF FOUND THEN
-        PERFORM bad_argument('cancel', 'id', format('is %s, which was signed elsewhere and may be in a pool; no relay has a key '
-            'to take its nonce with', p_id), format('Sign another extrinsic with nonce %s and a higher tip and send it to a '
-            'node, or wait for the end of its era.', v_nonce));
-    END IF;
+        WHERE p.signed AND a.watch_only);
 END
 $$;
 
 -- The account of a transaction that waits in the outbox, if lost commits may have sent it: the
--- account is not reconciled, or not claimed yet since the failover. NULL: it may end at once.
+-- account is not reconciled, or not claimed yet since the failover; with a minus if it was signed
+-- elsewhere. NULL: it may end at once.
 CREATE OR REPLACE FUNCTION txrelay.cancel_waits(p_id bigint) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
-DECLARE
-    v_account int;
-    v_signed boolean;
 BEGIN
-    SELECT w.account, w.signed INTO v_account, v_signed FROM (
+    RETURN (SELECT CASE WHEN w.signed THEN -w.account ELSE w.account END FROM (
             (SELECT o.account, false AS signed FROM outbox o WHERE o.id = p_id ORDER BY o.id LIMIT 1) UNION ALL
             (SELECT s.account, true FROM outbox_presigned s WHERE s.id = p_id ORDER BY s.id LIMIT 1)) w
         CROSS JOIN LATERAL (SELECT x.reconcile_from, l.timeline FROM accounts x JOIN leadership l ON l.subject = x.account
             WHERE x.account = w.account OFFSET 0) a
-        WHERE a.reconcile_from IS NOT NULL OR NOT a.timeline = ANY (timelines());
-    IF v_signed THEN
-        PERFORM bad_argument('cancel', 'id', format('is %s, which was signed elsewhere, and which commits that a failover lost '
-            'may have sent', p_id), 'Ask again when blocked_accounts does not name its account any more.');
-    END IF;
-    RETURN v_account;
+        WHERE a.reconcile_from IS NOT NULL OR NOT a.timeline = ANY (timelines()));
 END
 $$;
 
@@ -107,14 +93,22 @@ CREATE OR REPLACE FUNCTION txrelay.cancel(id bigint) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     v_account int;
+    v_nonce bigint;
+    v_refused text := other_owner('cancel', cancel.id);
 BEGIN
-    PERFORM check_owner('cancel', cancel.id);
+    IF v_refused IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = v_refused, HINT = other_owner_hint();
+    END IF;
     -- Twice: the transaction may return to the outbox between the two reads.
     FOR v_turn IN 1..2 LOOP
         v_account := cancel_waits(cancel.id);
         -- An admission and this DELETE meet at the row's lock: one of them gets the row, the other
         -- finds it gone.
-        IF v_account IS NOT NULL THEN
+        IF v_account < 0 THEN
+            RAISE EXCEPTION USING ERRCODE = 'TR011', MESSAGE = format('cancel: id is %s, which was signed elsewhere, and which '
+                'commits that a failover lost may have sent', cancel.id),
+                HINT = 'Ask again when blocked_accounts does not name its account any more.';
+        ELSIF v_account IS NOT NULL THEN
             INSERT INTO cancellations (id, account, asked_by) VALUES (cancel.id, v_account, session_user)
                 ON CONFLICT DO NOTHING;
             RETURN 'requested';
@@ -124,7 +118,12 @@ BEGIN
         END IF;
         v_account := (pending_of(cancel.id)).account;
         IF v_account IS NOT NULL THEN
-            PERFORM cancel_check(cancel.id);
+            v_nonce := uncancellable_nonce(cancel.id);
+            IF v_nonce IS NOT NULL THEN
+                RAISE EXCEPTION USING ERRCODE = 'TR011', MESSAGE = format('cancel: id is %s, which was signed elsewhere and may '
+                    'be in a pool; no relay has a key to take its nonce with', cancel.id), HINT = format('Sign another '
+                    'extrinsic with nonce %s and a higher tip and send it to a node, or wait for the end of its era.', v_nonce);
+            END IF;
             INSERT INTO cancellations (id, account, asked_by) VALUES (cancel.id, v_account, session_user)
                 ON CONFLICT DO NOTHING;
             -- Notify even a leader that is awake: it would otherwise notice at its next poll only.
@@ -134,8 +133,9 @@ BEGIN
             RETURN 'finished';
         END IF;
     END LOOP;
-    PERFORM bad_argument('cancel', 'id', format('is %s; there is no such transaction', coalesce(cancel.id::text,
-        'NULL')), 'Pass an id that enqueue returned; a record is kept for the retention time only.');
+    RAISE EXCEPTION USING ERRCODE = 'TR011', MESSAGE = format('cancel: id is %s; there is no such transaction',
+            coalesce(cancel.id::text, 'NULL')),
+        HINT = 'Pass an id that enqueue returned; a record is kept for the retention time only.';
 END
 $$;
 
@@ -176,13 +176,12 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS 
             created_at = excluded.created_at WHERE b.tip < excluded.tip
 $$;
 
-CREATE OR REPLACE FUNCTION txrelay.bump_check(p_id bigint) RETURNS void
+-- True for one that waits or has a nonce, and was signed elsewhere.
+CREATE OR REPLACE FUNCTION txrelay.signed_elsewhere(p_id bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 BEGIN
-    IF (SELECT s.id FROM outbox_presigned s WHERE s.id = p_id ORDER BY s.id LIMIT 1) IS NOT NULL OR (pending_of(p_id)).signed THEN
-        PERFORM bad_argument('bump', 'id', format('is %s, which was signed elsewhere: its tip is signed with it', p_id),
-            'Sign another extrinsic with the same nonce and a higher tip and send it to a node.');
-    END IF;
+    RETURN (SELECT s.id FROM outbox_presigned s WHERE s.id = p_id ORDER BY s.id LIMIT 1) IS NOT NULL
+        OR coalesce((pending_of(p_id)).signed, false);
 END
 $$;
 
@@ -196,38 +195,50 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 DECLARE
     v_row record;
     v_tip numeric;
+    v_hint text;
+    v_refused text := other_owner('bump', bump.id);
 BEGIN
-    PERFORM check_owner('bump', bump.id);
-    PERFORM bump_check(bump.id);
+    IF v_refused IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = v_refused, HINT = other_owner_hint();
+    ELSIF signed_elsewhere(bump.id) THEN
+        RAISE EXCEPTION USING ERRCODE = 'TR011', MESSAGE = format('bump: id is %s, which was signed elsewhere: its tip is signed '
+            'with it', bump.id), HINT = 'Sign another extrinsic with the same nonce and a higher tip and send it to a node.';
+    END IF;
     FOR v_turn IN 1..2 LOOP -- as in cancel
         -- Waits for an admission that is under way. A later admission finds a newer version of the
         -- row than it read and still assigns the lower tip, which is why the row in bumps outlives
         -- it.
-        SELECT o.account, o.tip, o.max_tip, a.policy INTO v_row FROM outbox o JOIN accounts a ON a.account = o.account
-            WHERE o.id = bump.id FOR UPDATE OF o;
-        IF FOUND THEN
-            PERFORM check_bounds('bump', (SELECT a.alias FROM accounts a WHERE a.account = v_row.account), 0, coalesce(bump.tip, 1));
-            v_tip := bumped_tip(bump.tip, least(coalesce(v_row.tip, (v_row.policy ->> 'tip_start')::numeric, 0),
-                v_row.max_tip, (v_row.policy ->> 'tip_cap')::numeric), v_row.max_tip, v_row.policy);
-            UPDATE outbox o SET tip = v_tip WHERE o.id = bump.id;
-            PERFORM bump_ask(bump.id, v_row.account, v_tip);
-            RETURN 'queued';
+        SELECT true AS queued, o.account, a.alias, least(coalesce(o.tip, (a.policy ->> 'tip_start')::numeric, 0), o.max_tip,
+                (a.policy ->> 'tip_cap')::numeric) AS tip, o.max_tip, a.policy
+            INTO v_row FROM outbox o JOIN accounts a ON a.account = o.account WHERE o.id = bump.id FOR UPDATE OF o;
+        IF NOT FOUND THEN
+            SELECT false AS queued, p.account, a.alias, t.tip, p.max_tip, a.policy INTO v_row FROM pending_of(bump.id) p
+                CROSS JOIN LATERAL (SELECT x.alias, x.policy FROM accounts x WHERE x.account = p.account OFFSET 0) a
+                CROSS JOIN LATERAL (SELECT x.tip FROM attempts x WHERE x.account = p.account AND x.nonce = p.nonce
+                    AND x.number = p.attempt OFFSET 0) t;
         END IF;
-        SELECT p.account, t.tip, p.max_tip, a.policy INTO v_row FROM pending_of(bump.id) p
-            CROSS JOIN LATERAL (SELECT x.policy FROM accounts x WHERE x.account = p.account OFFSET 0) a
-            CROSS JOIN LATERAL (SELECT x.tip FROM attempts x WHERE x.account = p.account AND x.nonce = p.nonce
-                AND x.number = p.attempt OFFSET 0) t;
         IF FOUND THEN
-            PERFORM check_bounds('bump', (SELECT a.alias FROM accounts a WHERE a.account = v_row.account), 0, coalesce(bump.tip, 1));
-            PERFORM bump_ask(bump.id, v_row.account, bumped_tip(bump.tip, v_row.tip, v_row.max_tip, v_row.policy));
+            BEGIN
+                PERFORM check_bounds('bump', v_row.alias, 0, coalesce(bump.tip, 1));
+                v_tip := bumped_tip(bump.tip, v_row.tip, v_row.max_tip, v_row.policy);
+            EXCEPTION WHEN SQLSTATE 'TR000' THEN
+                GET STACKED DIAGNOSTICS v_hint = PG_EXCEPTION_HINT;
+                RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM, HINT = v_hint;
+            END;
+            PERFORM bump_ask(bump.id, v_row.account, v_tip);
+            IF v_row.queued THEN
+                UPDATE outbox o SET tip = v_tip WHERE o.id = bump.id;
+                RETURN 'queued';
+            END IF;
             PERFORM tell_outbox(v_row.account);
             RETURN 'requested';
         ELSIF EXISTS (SELECT FROM finished_transactions f WHERE f.id = bump.id) THEN
             RETURN 'finished';
         END IF;
     END LOOP;
-    PERFORM bad_argument('bump', 'id', format('is %s; there is no such transaction', coalesce(bump.id::text, 'NULL')),
-        'Pass an id that enqueue returned; a record is kept for the retention time only.');
+    RAISE EXCEPTION USING ERRCODE = 'TR011', MESSAGE = format('bump: id is %s; there is no such transaction',
+            coalesce(bump.id::text, 'NULL')),
+        HINT = 'Pass an id that enqueue returned; a record is kept for the retention time only.';
 END
 $$;
 
@@ -239,7 +250,7 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
             MESSAGE = format('retry: transaction %s belongs to %s, and user %s is no member of it', f.id,
                 coalesce(f.role, f.creator), session_user),
-            HINT = 'Ask as a member of that role, or let an operator (a member of txrelay_relay) do it.';
+            HINT = other_owner_hint();
     ELSIF f.outcome = 'ok' THEN
         PERFORM bad_argument('retry', 'id', format('is %s, which took effect', f.id), 'To send its call once more, enqueue it.');
     ELSIF f.outcome = 'unknown' THEN
@@ -264,17 +275,26 @@ DECLARE
     f finished_transactions;
     a record;
     v_new bigint;
+    v_priority bigint;
+    v_tip numeric;
+    v_not_before timestamptz;
     v_deadline timestamptz;
     v_block bigint;
+    v_hint text;
 BEGIN
     SELECT * INTO f FROM finished_transactions x WHERE x.id = retry.id ORDER BY x.id LIMIT 1;
     IF f.id IS NULL THEN
-        PERFORM bad_argument('retry', 'id', CASE WHEN EXISTS (SELECT FROM status(retry.id))
+        RAISE EXCEPTION USING ERRCODE = 'TR011', MESSAGE = 'retry: id ' || CASE WHEN EXISTS (SELECT FROM status(retry.id))
                 THEN format('is %s, which has not ended', retry.id)
                 ELSE format('is %s; there is no such transaction', coalesce(retry.id::text, 'NULL')) END,
-            'Pass the id of a transaction that ended without effect; a record is kept for the retention time only.');
+            HINT = 'Pass the id of a transaction that ended without effect; a record is kept for the retention time only.';
     END IF;
-    PERFORM retry_check(f);
+    BEGIN
+        PERFORM retry_check(f);
+    EXCEPTION WHEN SQLSTATE 'TR000' OR insufficient_privilege OR lock_not_available THEN
+        GET STACKED DIAGNOSTICS v_hint = PG_EXCEPTION_HINT;
+        RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM, HINT = v_hint;
+    END;
     -- A concurrent retry of the same transaction waits here.
     INSERT INTO retries (id, asked_by, created_at) VALUES (f.id, session_user, steady_clock()) ON CONFLICT (id) DO NOTHING;
     IF NOT FOUND THEN
@@ -282,20 +302,31 @@ BEGIN
     END IF;
     SELECT x.alias, greatest(l.seen_block, c.seen_block) AS block INTO a FROM accounts x JOIN leadership l ON l.subject = x.account
         LEFT JOIN relay_leases c ON l.leased AND c.holder = l.holder WHERE x.account = f.account;
+    v_priority := coalesce((f.options ->> 'priority')::bigint, 0);
+    v_tip := (f.options ->> 'tip')::numeric;
+    v_not_before := CASE WHEN (f.options ->> 'not_before')::timestamptz > clock_timestamp()
+        THEN (f.options ->> 'not_before')::timestamptz END;
     v_deadline := nullif(coalesce(retry.deadline, (f.options ->> 'deadline')::timestamptz), 'infinity');
     v_block := nullif(coalesce(retry.deadline_block, (f.options ->> 'deadline_block')::bigint), 0);
     IF retry.deadline IS NULL AND v_deadline <= clock_timestamp() THEN
-        PERFORM bad_argument('retry', 'deadline', format('of transaction %s was %s', f.id, v_deadline),
-            'Pass deadline => a later time, or ''infinity'' for none.');
+        RAISE EXCEPTION USING ERRCODE = 'TR011', MESSAGE = format('retry: deadline of transaction %s was %s', f.id, v_deadline),
+            HINT = 'Pass deadline => a later time, or ''infinity'' for none.';
     ELSIF retry.deadline_block IS NULL AND v_block <= a.block THEN
-        PERFORM bad_argument('retry', 'deadline_block', format('of transaction %s was %s, and block %s is final', f.id, v_block,
-            a.block), 'Pass deadline_block => a later block, or 0 for none.');
+        RAISE EXCEPTION USING ERRCODE = 'TR011', MESSAGE = format('retry: deadline_block of transaction %s was %s, and block %s is '
+            'final', f.id, v_block, a.block), HINT = 'Pass deadline_block => a later block, or 0 for none.';
     END IF;
-    v_new := enqueue(a.alias, f.call, priority => coalesce((f.options ->> 'priority')::bigint, 0),
-        not_before => CASE WHEN (f.options ->> 'not_before')::timestamptz > clock_timestamp()
-            THEN (f.options ->> 'not_before')::timestamptz END,
+    -- What enqueue would refuse in its own name.
+    BEGIN
+        PERFORM check_options('retry', v_priority, f.creator, v_not_before, v_deadline, NULL, v_tip, NULL, v_block, 0);
+        PERFORM check_bounds('retry', a.alias, v_priority, v_tip);
+        PERFORM enqueue_account('retry', a.alias, v_priority, v_not_before);
+    EXCEPTION WHEN SQLSTATE 'TR000' OR insufficient_privilege OR lock_not_available THEN
+        GET STACKED DIAGNOSTICS v_hint = PG_EXCEPTION_HINT;
+        RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM, HINT = v_hint;
+    END;
+    v_new := enqueue(a.alias, f.call, priority => v_priority, not_before => v_not_before,
         deadline => v_deadline, creator => f.creator, spec_version => (f.options ->> 'spec_version')::bigint,
-        tip => (f.options ->> 'tip')::numeric, max_tip => (f.options ->> 'max_tip')::numeric, deadline_block => v_block,
+        tip => v_tip, max_tip => (f.options ->> 'max_tip')::numeric, deadline_block => v_block,
         retries => coalesce((f.options ->> 'retries')::bigint, 0), traceparent => f.traceparent);
     UPDATE outbox o SET role = f.role WHERE o.id = v_new AND o.role IS DISTINCT FROM f.role;
     UPDATE retries r SET new_id = v_new WHERE r.id = f.id;

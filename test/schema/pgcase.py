@@ -7,6 +7,7 @@ import atexit
 import hashlib
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,9 @@ PG_SH = ROOT / 'test' / 'harness' / 'pg.sh'
 MIGRATIONS = sorted((ROOT / 'schema' / 'migrations').glob('*.sql'))
 FUNCTIONS = sorted((ROOT / 'schema' / 'functions').glob('*.sql'))
 DEADLINE_S = 20
+# What applications and followers may call (schema/functions/91_grants.sql).
+APPLICATION = {'enqueue', 'enqueue_many', 'enqueue_signed', 'cancel', 'bump', 'retry', 'status', 'counts', 'history', 'account_of',
+               'follow_position'}
 sys.path.append(str(ROOT / 'test'))  # the harness is for all tests
 
 RC = psycopg2.extensions.ISOLATION_LEVEL_READ_COMMITTED
@@ -238,7 +242,15 @@ class Case(unittest.TestCase):
         said = f'{error.diag.message_primary} | {error.diag.message_hint}'
         for part in [text] if isinstance(text, str) else text:
             self.assertIn(part, said)
+        self.one_line(error, ' '.join(a for a in args if isinstance(a, str)))
         return said
+
+    def one_line(self, error, sql):
+        """An error of ours names in its context the function that an application called, and no other one."""
+        called = set(re.findall(r'txrelay\.(\w+)\(', sql))
+        if called and called <= APPLICATION and (error.pgcode.startswith('TR') or error.pgcode == '42501'):
+            self.assertRegex(error.diag.context or '', r'\A(PL/pgSQL function (txrelay\.)?(%s)\([^\n]*\) line \d+ at RAISE)?\Z'
+                             % '|'.join(called))
 
     # ---- overlap ----
 
