@@ -8,7 +8,8 @@ endfunction()
 # it. Public headers are <path>/include/<path>/*.h and are included by that path; all else is private to the folder.
 # A USES that the table does not allow stops the configure step. Libraries are linked PRIVATE, so a layer sees the headers
 # of what it names in USES and no others: a forbidden include does not compile, and a forbidden call does not link.
-# PLANTED: <target>_planted as well, the same files with the planted faults of base/plant.h.
+# PLANTED: <target>_planted as well, the same files with the planted faults of base/plant.h. Files without a hook are compiled
+# once for both.
 function(layer path)
   cmake_parse_arguments(L "PLANTED" "" "SOURCES;USES;WRAPS" ${ARGN})
   get_property(allowed GLOBAL PROPERTY LAYER_EDGES_${path})
@@ -27,6 +28,9 @@ function(layer path)
   set(targets ${name})
   if(L_PLANTED)
     list(APPEND targets ${name}_planted)
+    compile_once(${name}_once L_SOURCES)
+    target_include_directories(${name}_once PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR})
+    target_link_libraries(${name}_once PRIVATE ${uses} ${L_WRAPS} warnings)
   endif()
   foreach(target ${targets})
     add_library(${target} STATIC ${L_SOURCES})
@@ -43,6 +47,35 @@ function(layer path)
     set_property(GLOBAL APPEND PROPERTY CORE_TARGETS ${name}) # test/lint/purity.sh looks into them
   endif()
   set_property(GLOBAL APPEND PROPERTY LAYER_INCLUDES ${CMAKE_CURRENT_SOURCE_DIR}/include)
+endfunction()
+
+# compile_once(TARGET SOURCES)  takes the files without a planted fault out of the list SOURCES, makes them the OBJECT library
+# TARGET, and puts its objects into the list. base/plant.h refuses a hook in such a file until cmake has run again.
+function(compile_once target list)
+  file(GLOB_RECURSE headers ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+  set(hooked "")
+  foreach(header ${headers})
+    file(STRINGS ${header} hooks REGEX "PLANTED\\(")
+    if(hooks)
+      get_filename_component(header ${header} NAME)
+      string(REPLACE "." "\\." header ${header})
+      string(APPEND hooked "|include \"${header}\"")
+    endif()
+  endforeach()
+  set(once "")
+  set(twice "")
+  foreach(source ${${list}})
+    get_filename_component(source ${source} ABSOLUTE)
+    file(STRINGS ${source} hooks REGEX "PLANTED\\(|TXRELAY_PLANT|enum plant|PLANT_${hooked}")
+    if(hooks)
+      list(APPEND twice ${source})
+    else()
+      list(APPEND once ${source})
+    endif()
+  endforeach()
+  add_library(${target} OBJECT ${once})
+  target_compile_definitions(${target} PRIVATE TXRELAY_NO_PLANT)
+  set(${list} ${twice} $<TARGET_OBJECTS:${target}> PARENT_SCOPE)
 endfunction()
 
 # layer_test(NAME SOURCES ... LINKS ... [LABELS ...] [TIMEOUT s])  a cmocka program registered with ctest.

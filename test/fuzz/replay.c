@@ -55,14 +55,17 @@ static int visible(const struct dirent *e)
     return e->d_name[0] != '.';
 }
 
-/* The number of seeds: all are run, and the first ones are changed afterwards. */
-static size_t run_seeds(void)
+/* The number of seeds in the target's folder: all are run, and the first ones are changed
+ * afterwards. */
+static size_t run_seeds(const char *target)
 {
     struct dirent **names;
-    int count = scandir(SEEDS_DIR, &names, visible, alphasort);
+    struct buf dir = {0};
+    buf_printf(&dir, SEEDS_DIR "/%s", target);
+    int count = scandir(buf_str(&dir), &names, visible, alphasort);
     for (int i = 0; i < count; i++) {
         struct buf path = {0}, seed = {0};
-        buf_printf(&path, SEEDS_DIR "/%s", names[i]->d_name);
+        buf_printf(&path, "%s/%s", buf_str(&dir), names[i]->d_name);
         FILE *f = fopen(buf_str(&path), "rb");
         INVARIANT(f);
         for (size_t n = 1; n > 0; seed.len += n)
@@ -79,13 +82,16 @@ static size_t run_seeds(void)
     }
     INVARIANT(count > 0); /* each target has seeds */
     free(names);
+    buf_done(&dir);
     return (size_t)count;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static uint8_t input[LEN_MAX];
-    size_t seeds = run_seeds();
+    INVARIANT(argc == 1);
+    const char *slash = strrchr(argv[0], '/');
+    size_t seeds = run_seeds(slash ? slash + 1 : argv[0]);
     const char *text = getenv("REPLAY_RUNS");
     long runs = text ? strtol(text, NULL, 10) : getenv("TXRELAY_VALGRIND") ? 200 : 2000;
     struct rng r = {20261127};

@@ -21,6 +21,11 @@
 #include "ends.h"
 #include "sign.h"
 
+bool manager__presigned(const struct row *row)
+{
+    return row->presigned && !row->filler && !row->racing && !PLANTED(SIGNED_ANEW);
+}
+
 bool manager__hole_ours(const struct manager *m, const struct row *hole)
 {
     for (uint64_t nonce = hole->nonce + 1; m->line.presigned_rows && nonce < m->line.next;

@@ -2,14 +2,10 @@
 #ifndef RELAY_CORE_TX_ROW_FACTS_H
 #define RELAY_CORE_TX_ROW_FACTS_H
 
-#include "base/plant.h"
 #include "relay/core/line/line.h"
 
 /* Its current bytes are presigned. */
-static inline bool manager__presigned(const struct row *row)
-{
-    return row->presigned && !row->filler && !row->racing && !PLANTED(SIGNED_ANEW);
-}
+bool manager__presigned(const struct row *row);
 
 /* A nonce without a row, that nothing is signed for yet. */
 static inline bool manager__hole(const struct row *row)
