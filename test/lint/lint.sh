@@ -26,26 +26,24 @@ fi
 # Include edges: a layer includes its own headers and those of the layers in its row of CMakeLists.txt. A layer is a folder;
 # a file belongs to the deepest one that holds it. Private headers are included by their name alone, public ones by their
 # layer's path; nobody climbs out with "..".
-edges() { sed -n "s|^layer_edges($1  *\\(.*\\))|\\1|p" CMakeLists.txt; }
-layers=$(sed -n 's|^layer_edges(\([a-z/]*\).*|\1|p' CMakeLists.txt)
-layer_of() { # of a file, or of a header as it is included
-  local best= l
-  for l in $layers; do
-    case $1 in "$l"/*) [ ${#l} -gt ${#best} ] && best=$l ;; esac
-  done
-  echo "$best"
-}
-for f in $files; do
-  grep -nE '^ *# *include *"([^"]*/)?\.\./' "$f" /dev/null && finding "$f includes by a relative path"
-  layer=$(layer_of "$f")
-  [ -n "$layer" ] || continue
-  allowed=" $layer $(edges "$layer") "
-  for inc in $(sed -n 's|^ *# *include *["<]\([a-z_/]*\)/[^/">]*[">].*|\1|p' "$f"); do
-    to=$(layer_of "$inc/x")
-    [ -n "$to" ] || continue
-    case $allowed in *" $to "*) ;; *) finding "$f includes $inc/, which $layer may not use" ;; esac
-  done
-done
+edges=$(echo "$files" | xargs -r awk '
+  function layer_of(path,  l, best) { # the deepest one that holds it
+    for (l in may) if (index(path, l "/") == 1 && length(l) > length(best)) best = l
+    return best
+  }
+  FILENAME == "CMakeLists.txt" {
+    if (sub(/^layer_edges\(/, "") && sub(/\).*/, "")) { n = split($0, word, / +/); for (i = 1; i <= n; i++) may[word[1]] = may[word[1]] " " word[i] " " }
+    next
+  }
+  FNR == 1 { layer = layer_of(FILENAME) }
+  !/^ *# *include *["<]/ { next }
+  /^ *# *include *"([^"]*\/)?\.\.\// { print FILENAME ":" FNR " includes by a relative path" }
+  layer != "" {
+    sub(/^ *# *include *["<]/, ""); sub(/[">].*/, "")
+    to = /^[a-z_\/]*\/[^\/]*$/ ? layer_of($0) : ""
+    if (to != "" && index(may[layer], " " to " ") == 0) { sub(/\/[^\/]*$/, ""); print FILENAME " includes " $0 "/, which " layer " may not use" }
+  }' CMakeLists.txt)
+[ -z "$edges" ] || finding "include edges: $edges"
 
 # One door for each library.
 door() { # header-regex, allowed path regex
@@ -67,30 +65,26 @@ door 'cyaml/cyaml\.h' '^main/'
 
 # Banned calls.
 banned='\b(strcpy|strcat|sprintf|vsprintf|strncpy|strncat|atoi|atol|strtok|gmtime|localtime|rand|srand|time|usleep|sleep|alloca|gets|PQexec|PQexecParams|PQprepare|PQconnectdb|PQreset|PQescapeString)\s*\('
-for f in $files; do
-  if hits=$(sed 's|//.*||; s|/\*.*\*/||' "$f" | grep -nE "$banned" | grep -vE '"[^"]*'"$banned"); then
-    case $f in test/*) hits=$(echo "$hits" | grep -vE '\b(PQexec|PQexecParams|PQconnectdb)\s*\(') ;; esac
-    [ -n "$hits" ] && finding "banned call in $f: $(sed -n 1,3p <<<"$hits")"
-  fi
-  case $f in loop/*) ;; *) grep -nE '\buv_(now|close|timer_|poll_|run)\w*\s*\(' "$f" /dev/null | grep -v '^test/' && finding "uv call outside loop/: $f" ;; esac
-done
+hits=$(echo "$files" | banned=$banned xargs -r perl -ne '
+  ($code = $_) =~ s{//.*}{}; $code =~ s{/\*.*\*/}{};
+  print "$ARGV:$.: $_" if $code =~ /$ENV{banned}/ && $code !~ /"[^"]*$ENV{banned}/ &&
+    !($ARGV =~ m{^test/} && $code =~ /\b(PQexec|PQexecParams|PQconnectdb)\s*\(/);
+  close ARGV if eof')
+[ -z "$hits" ] || finding "banned call: $hits"
+product=$(echo "$files" | grep -v '^test/')
+hits=$(echo "$product" | grep -v '^loop/' | xargs -r grep -nE '\buv_(now|close|timer_|poll_|run)\w*\s*\(' /dev/null) && finding "uv call outside loop/: $hits"
 grep -nE '\b(TODO|FIXME|XXX)\b' $files /dev/null | grep -v '#[0-9]' && finding "TODO without an issue's number"
 
 # Extrinsics leave by one call, whose one caller gives the gate that is asked right before the socket.
-for f in $files; do
-  case $f in
-    test/* | chain/node/node_submit.c | chain/node/rpc_closed.c) ;; # the last one only names it
-    *) grep -n '"author_submit' "$f" /dev/null && finding "$f sends extrinsics, whose door is chain/node/node_submit.c" ;;
-  esac
-  case $f in
-    test/* | chain/node/* | relay/account/account_submit.c) ;;
-    *) grep -nE '\bnode_submit_start\s*\(' "$f" /dev/null && finding "$f sends extrinsics, whose door is relay/account/account_submit.c" ;;
-  esac
-  case $f in
-    test/* | net/ws_frame.c | net/ws_lws.c | net/ws_internal.h) ;;
-    *) grep -nE '\b(ws__conn_write|lws_write)\s*\(' "$f" /dev/null && finding "$f writes past the gate, which net/ws_frame.c asks" ;;
-  esac
-done
+sends() { # regex of a call, regex of the files that may: whoever else has it
+  hits=$(echo "$product" | grep -vE "$2" | xargs -r grep -nE "$1" /dev/null)
+}
+sends '"author_submit' '^chain/node/(node_submit|rpc_closed)\.c$' && # the last one only names it
+  finding "a file that sends extrinsics, whose door is chain/node/node_submit.c: $hits"
+sends '\bnode_submit_start\s*\(' '^chain/node/|^relay/account/account_submit\.c$' &&
+  finding "a file that sends extrinsics, whose door is relay/account/account_submit.c: $hits"
+sends '\b(ws__conn_write|lws_write)\s*\(' '^net/(ws_frame\.c|ws_lws\.c|ws_internal\.h)$' &&
+  finding "a file that writes past the gate, which net/ws_frame.c asks: $hits"
 if [ -z "$self" ] && ! grep -qzE 'node_submit_start\([^;]*,\s*gate,\s*t,' relay/account/account_submit.c; then
   finding "relay/account/account_submit.c sends without its gate"
 fi
@@ -109,9 +103,9 @@ hits=$(tree | grep -E '\.sh$|^dev$|^\.ci/|Dockerfile' | grep -v '^test/lint/' |
 hits=$(tree | grep -vE '^test/vectors/' | xargs -r grep -nE '^(<{7}|>{7}) ' /dev/null) && finding "a conflict marker: $hits"
 
 # SQL lives in files.
-for f in $(echo "$files" | grep -E '^(store|listen|main|relay|election|feed|http)/'); do
-  grep -nE '"[^"]*\b(INSERT INTO|UPDATE txrelay|DELETE FROM|FROM txrelay|SELECT .* FROM [a-z_]*(accounts|outbox|transactions|attempts))' "$f" /dev/null && finding "SQL in a C string: $f"
-done
+hits=$(echo "$files" | grep -E '^(store|listen|main|relay|election|feed|http)/' |
+  xargs -r grep -nE '"[^"]*\b(INSERT INTO|UPDATE txrelay|DELETE FROM|FROM txrelay|SELECT .* FROM [a-z_]*(accounts|outbox|transactions|attempts))' /dev/null) &&
+  finding "SQL in a C string: $hits"
 
 # array_agg keeps no order of its own: Postgres 16 and later sort the input for a neighbour's DISTINCT. Its element says ORDER BY,
 # or its line that any order will do.

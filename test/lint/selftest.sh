@@ -151,20 +151,20 @@ if out=$(cmake -S "$tmp/t" -B "$tmp/b" -G Ninja 2>&1) || ! grep -q "may not use 
 fi
 
 # A core that includes or calls what is above base/ must not build, even where the lint was not asked.
+mkdir -p "$tmp/p/base/include/base" "$tmp/p/loop/include/loop" "$tmp/p/relay/core/tx"
+cp -r "$root/cmake" "$tmp/p/"
+{ printf 'cmake_minimum_required(VERSION 3.25)\nproject(p LANGUAGES C)\nset(TXRELAY_WERROR ON)\nenable_testing()\n'
+  printf 'include(cmake/warnings.cmake)\ninclude(cmake/layer.cmake)\n'
+  grep '^layer_edges' "$root/CMakeLists.txt"
+  printf 'add_subdirectory(base)\nadd_subdirectory(loop)\nadd_subdirectory(relay/core/tx)\n'
+  printf 'add_executable(uses uses.c)\ntarget_link_libraries(uses PRIVATE relay_core_tx)\n'; } >"$tmp/p/CMakeLists.txt"
+printf 'int f(void);\nint main(void)\n{\n    return f();\n}\n' >"$tmp/p/uses.c"
+printf 'layer(base)\n' >"$tmp/p/base/CMakeLists.txt" && printf 'int base_x;\n' >"$tmp/p/base/a.c"
+printf 'layer(loop USES base)\n' >"$tmp/p/loop/CMakeLists.txt"
+printf 'int loop_x(void);\n' >"$tmp/p/loop/include/loop/x.h"
+printf '#include "loop/x.h"\nint loop_x(void)\n{\n    return 0;\n}\n' >"$tmp/p/loop/a.c"
+printf 'layer(relay/core/tx USES base)\n' >"$tmp/p/relay/core/tx/CMakeLists.txt"
 core() { # name, text of the file, what the build must say
-  rm -rf "$tmp/p" && mkdir -p "$tmp/p/base/include/base" "$tmp/p/loop/include/loop" "$tmp/p/relay/core/tx"
-  cp -r "$root/cmake" "$tmp/p/"
-  printf 'cmake_minimum_required(VERSION 3.25)\nproject(p LANGUAGES C)\nset(TXRELAY_WERROR ON)\nenable_testing()\n' >"$tmp/p/CMakeLists.txt"
-  grep '^layer_edges' "$root/CMakeLists.txt" >"$tmp/p/edges"
-  { echo 'include(cmake/warnings.cmake)'; echo 'include(cmake/layer.cmake)'; cat "$tmp/p/edges"
-    printf 'add_subdirectory(base)\nadd_subdirectory(loop)\nadd_subdirectory(relay/core/tx)\n'
-    printf 'add_executable(uses uses.c)\ntarget_link_libraries(uses PRIVATE relay_core_tx)\n'; } >>"$tmp/p/CMakeLists.txt"
-  printf 'int f(void);\nint main(void)\n{\n    return f();\n}\n' >"$tmp/p/uses.c"
-  printf 'layer(base)\n' >"$tmp/p/base/CMakeLists.txt" && printf 'int base_x;\n' >"$tmp/p/base/a.c"
-  printf 'layer(loop USES base)\n' >"$tmp/p/loop/CMakeLists.txt"
-  printf 'int loop_x(void);\n' >"$tmp/p/loop/include/loop/x.h"
-  printf '#include "loop/x.h"\nint loop_x(void)\n{\n    return 0;\n}\n' >"$tmp/p/loop/a.c"
-  printf 'layer(relay/core/tx USES base)\n' >"$tmp/p/relay/core/tx/CMakeLists.txt"
   printf "$2" >"$tmp/p/relay/core/tx/a.c"
   local out
   out=$(cmake -S "$tmp/p" -B "$tmp/p/b" -G Ninja 2>&1 && cmake --build "$tmp/p/b" 2>&1)
