@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/host.h"
 #include "internal.h"
 #include "loop/peer.h"
@@ -39,6 +40,12 @@ int loop__address_parse(const char *text, struct loop_address *ret, struct err *
                    "address '%s' is neither unix:/path nor tcp:NUMERIC-HOST:PORT", text);
 }
 
+int loop_address_check(const char *address, struct err *err)
+{
+    struct loop_address a;
+    return loop__address_parse(address, &a, err);
+}
+
 bool loop_address_is_unix(const char *address)
 {
     struct loop_address a;
@@ -64,6 +71,13 @@ void loop__endpoint_init(struct loop *l, union loop_endpoint *uv, bool is_unix)
     loop__opened(l);
 }
 
+void loop__endpoint_open(union loop_endpoint *uv, int fd)
+{
+    int rc =
+        uv->handle.type == UV_NAMED_PIPE ? uv_pipe_open(&uv->pipe, fd) : uv_tcp_open(&uv->tcp, fd);
+    INVARIANT(rc == 0); /* it is a connected socket that nothing else has */
+}
+
 /* A socket file on which no process answers was left by a process that was killed. */
 static void remove_stale(const char *path)
 {
@@ -80,53 +94,50 @@ static void remove_stale(const char *path)
     close(fd);
 }
 
-static int bind_to(union loop_endpoint *uv, const struct loop_address *a, char **ret_path)
+static int bind_to(int fd, const struct loop_address *a)
 {
-    if (!a->is_unix)
-        return uv_tcp_bind(&uv->tcp, (const struct sockaddr *)&a->tcp, 0);
+    struct sockaddr_un sun = {.sun_family = AF_UNIX};
+    const int on = 1;
+    if (!a->is_unix) {
+        bool six = a->tcp.ss_family == AF_INET6;
+        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+        return bind(fd, (const struct sockaddr *)&a->tcp,
+                    six ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+    }
     remove_stale(a->path);
+    memcpy(sun.sun_path, a->path, strlen(a->path) + 1);
     mode_t old = umask(0177);
-    int rc = uv_pipe_bind(&uv->pipe, a->path);
+    int rc = bind(fd, (const struct sockaddr *)&sun, sizeof(sun));
     umask(old);
-    if (rc == 0)
-        *ret_path = xstrdup(a->path);
     return rc;
 }
 
-/* uv reports a folder that is missing as one that may not be entered. */
-static bool lacks_folder(const struct loop_address *a)
+int loop__listen(const struct loop_address *a, char **ret_path, struct err *err)
 {
-    char folder[256];
-    struct stat st;
-    snprintf(folder, sizeof(folder), "%s", a->path);
-    char *slash = strrchr(folder, '/');
-    if (!slash || slash == folder)
-        return false;
-    *slash = 0;
-    return stat(folder, &st) != 0 && errno == ENOENT;
+    int fd = socket(a->is_unix ? AF_UNIX : a->tcp.ss_family,
+                    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    bool bound = fd >= 0 && bind_to(fd, a) == 0;
+    if (bound && listen(fd, 64) == 0) {
+        if (a->is_unix)
+            *ret_path = xstrdup(a->path);
+        return fd;
+    }
+    err_set(err, ERR_IO, "cannot listen on %s: %s%s", a->text, strerror(errno),
+            errno == EADDRINUSE             ? ": stop the program that has it, or give another one"
+            : errno == ENOENT && a->is_unix ? ": create its folder"
+                                            : "");
+    if (bound && a->is_unix)
+        unlink(a->path);
+    if (fd >= 0)
+        close(fd);
+    return -1;
 }
 
-int loop__listen(struct loop *l, union loop_endpoint *uv, const struct loop_address *a,
-                 uv_connection_cb cb, char **ret_path, struct err *err)
-{
-    loop__endpoint_init(l, uv, a->is_unix);
-    int rc = bind_to(uv, a, ret_path);
-    if (rc == 0)
-        rc = uv_listen(&uv->stream, 64, cb);
-    if (rc == 0)
-        return 0;
-    return err_set(
-        err, ERR_IO, "cannot listen on %s: %s%s", a->text,
-        rc == UV_EACCES && a->is_unix && lacks_folder(a) ? "its folder does not exist: create it"
-                                                         : uv_strerror(rc),
-        rc == UV_EADDRINUSE ? ": stop the program that has it, or give another one" : "");
-}
-
-char *loop__bound_name(const union loop_endpoint *uv, const struct loop_address *a)
+char *loop__bound_name(int fd, const struct loop_address *a)
 {
     struct sockaddr_storage ss;
-    int len = sizeof(ss);
-    if (a->is_unix || uv_tcp_getsockname(&uv->tcp, (struct sockaddr *)&ss, &len) != 0)
+    socklen_t len = sizeof(ss);
+    if (a->is_unix || getsockname(fd, (struct sockaddr *)&ss, &len) != 0)
         return xstrdup(a->text);
     int port = ss.ss_family == AF_INET ? ((struct sockaddr_in *)&ss)->sin_port
                                        : ((struct sockaddr_in6 *)&ss)->sin6_port;

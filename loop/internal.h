@@ -41,11 +41,20 @@ struct loop_address {
 int loop__address_parse(const char *text, struct loop_address *ret, struct err *err);
 /* The handle for either kind, not connected; it is open from here on. */
 void loop__endpoint_init(struct loop *l, union loop_endpoint *uv, bool is_unix);
-/* Initialises the handle, binds and listens. The handle is to be closed in any case. *ret_path:
- * what to unlink at the end, owned by the caller; unchanged for tcp. */
-int loop__listen(struct loop *l, union loop_endpoint *uv, const struct loop_address *a,
-                 uv_connection_cb cb, char **ret_path, struct err *err);
+/* Takes a connected descriptor into an initialised handle. */
+void loop__endpoint_open(union loop_endpoint *uv, int fd);
+/* A descriptor that listens; -1: err says why it cannot. *ret_path: what to unlink at the end,
+ * owned by the caller; unchanged for tcp. */
+int loop__listen(const struct loop_address *a, char **ret_path, struct err *err);
 /* The address with the real port, owned by the caller. */
-char *loop__bound_name(const union loop_endpoint *uv, const struct loop_address *a);
+char *loop__bound_name(int fd, const struct loop_address *a);
+
+/* ---- accept.c: connections of a listener ---- */
+struct loop_acceptor;
+/* cb owns the descriptor of each connection. NULL: err says why it cannot listen. */
+struct loop_acceptor *loop__acceptor_new(struct loop *l, const struct loop_address *address,
+                                         void (*cb)(void *arg, int fd), void *arg, struct err *err);
+struct loop_acceptor *loop__acceptor_close(struct loop_acceptor *a); /* NULL allowed */
+const char *loop__acceptor_address(const struct loop_acceptor *a);
 
 #endif

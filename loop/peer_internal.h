@@ -20,16 +20,14 @@ struct loop_peer {
 };
 
 struct loop_server {
-    union loop_endpoint uv;
     struct loop *loop;
+    struct loop_acceptor *acceptor;
     struct loop_peer_events events;
     struct list peers;
     size_t peer_count;
     size_t unfinished;        /* bytes in the peers' buffers */
     struct loop_timer *timer; /* idle peers are looked for */
     uint64_t idle_ms;
-    char *path; /* unix: removed at close */
-    char *address;
     bool is_unix;
 };
 

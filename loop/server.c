@@ -1,18 +1,16 @@
 /* A server of line-oriented sockets: it accepts peers and closes idle ones. */
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
 #include "peer_internal.h"
 
-static void server_accept(uv_stream_t *h, int status)
+static void server_accept(void *arg, int fd)
 {
-    struct loop_server *s = CONTAINER_OF(h, struct loop_server, uv);
-    if (status < 0)
-        return;
+    struct loop_server *s = arg;
     struct loop_peer *p = peer__new(s->loop, &s->events, s->is_unix);
-    if (uv_accept(h, &p->uv.stream) != 0 || s->peer_count >= LOOP_PEERS_MAX) {
+    loop__endpoint_open(&p->uv, fd);
+    if (s->peer_count >= LOOP_PEERS_MAX) {
         loop_peer_close(p);
         return;
     }
@@ -54,9 +52,9 @@ struct loop_server *loop_server_new(struct loop *l, const char *address,
     s->events = *events;
     s->is_unix = a.is_unix;
     list_init(&s->peers);
-    if (loop__listen(l, &s->uv, &a, server_accept, &s->path, err))
+    s->acceptor = loop__acceptor_new(l, &a, server_accept, s, err);
+    if (!s->acceptor)
         return loop_server_close(s);
-    s->address = loop__bound_name(&s->uv, &a);
     s->timer = loop_timer_new(l, close_idle, s);
     loop_server_idle(s, LOOP_PEER_IDLE_MS);
     return s;
@@ -71,7 +69,7 @@ void loop_server_idle(struct loop_server *s, uint64_t ms)
 
 const char *loop_server_address(const struct loop_server *s)
 {
-    return s->address;
+    return loop__acceptor_address(s->acceptor);
 }
 
 struct loop_server *loop_server_close(struct loop_server *s)
@@ -81,10 +79,7 @@ struct loop_server *loop_server_close(struct loop_server *s)
     for (struct list *n = list_first(&s->peers); n; n = list_first(&s->peers))
         loop_peer_close(CONTAINER_OF(n, struct loop_peer, node));
     s->timer = loop_timer_close(s->timer);
-    if (s->path)
-        unlink(s->path);
-    free(s->path);
-    free(s->address);
-    loop__close(s->loop, &s->uv.handle, s);
+    loop__acceptor_close(s->acceptor);
+    free(s);
     return NULL;
 }

@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -27,13 +26,11 @@ struct loop_socket {
 };
 
 struct loop_listener {
-    union loop_endpoint uv;
     struct loop *loop;
+    struct loop_acceptor *acceptor;
     bool is_unix;
     void (*on_accept)(void *arg, struct loop_socket *s);
     void *arg;
-    char *path; /* unix: removed at close */
-    char *address;
 };
 
 static void end(struct loop_socket *s, int code, const char *what)
@@ -191,16 +188,11 @@ struct loop_socket *loop_socket_close(struct loop_socket *s)
 
 /* ---- listeners ---- */
 
-static void on_connection(uv_stream_t *h, int status)
+static void on_connection(void *arg, int fd)
 {
-    struct loop_listener *ls = CONTAINER_OF(h, struct loop_listener, uv);
-    if (status < 0)
-        return;
+    struct loop_listener *ls = arg;
     struct loop_socket *s = socket_new(ls->loop, ls->is_unix);
-    if (uv_accept(h, &s->uv.stream) != 0) {
-        loop_socket_close(s);
-        return;
-    }
+    loop__endpoint_open(&s->uv, fd);
     set_options(s);
     ls->on_accept(ls->arg, s);
 }
@@ -215,25 +207,19 @@ struct loop_listener *loop_listener_new(struct loop *l, const char *address,
     struct loop_listener *ls = xcalloc(1, sizeof(*ls));
     *ls =
         (struct loop_listener){.loop = l, .is_unix = a.is_unix, .on_accept = on_accept, .arg = arg};
-    if (loop__listen(l, &ls->uv, &a, on_connection, &ls->path, err))
-        return loop_listener_close(ls);
-    ls->address = loop__bound_name(&ls->uv, &a);
-    return ls;
+    ls->acceptor = loop__acceptor_new(l, &a, on_connection, ls, err);
+    return ls->acceptor ? ls : loop_listener_close(ls);
 }
 
 const char *loop_listener_address(const struct loop_listener *ls)
 {
-    return ls->address;
+    return loop__acceptor_address(ls->acceptor);
 }
 
 struct loop_listener *loop_listener_close(struct loop_listener *ls)
 {
-    if (!ls)
-        return NULL;
-    if (ls->path)
-        unlink(ls->path);
-    free(ls->path);
-    free(ls->address);
-    loop__close(ls->loop, &ls->uv.handle, ls);
+    if (ls)
+        loop__acceptor_close(ls->acceptor);
+    free(ls);
     return NULL;
 }

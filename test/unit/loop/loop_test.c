@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -23,6 +24,7 @@
 #include "base/check.h"
 #include "loop/loop.h"
 #include "loop/peer.h"
+#include "loop/socket.h"
 
 struct world {
     struct loop *loop;
@@ -602,6 +604,95 @@ static void silence_and_endless_lines_end_a_peer(void **state)
     rmdir(dir);
 }
 
+/* ---- accepting ---- */
+
+/* Two listeners of either kind, connections that wait, and no descriptor for them. */
+struct full {
+    struct world *w;
+    struct loop_timer *pace;
+    struct rlimit limit;
+    FILE *log;
+    int rounds, accepted;
+};
+
+static void full_open(void *arg, struct loop_peer *peer)
+{
+    struct full *f = arg;
+    (void)peer;
+    f->accepted++;
+}
+
+static void full_accept(void *arg, struct loop_socket *s)
+{
+    struct full *f = arg;
+    f->accepted++;
+    loop_socket_close(s);
+}
+
+static int lines_of(FILE *log, const char *word)
+{
+    static char all[65536];
+    int count = 0;
+    ssize_t n = pread(fileno(log), all, sizeof(all) - 1, 0);
+    all[n > 0 ? n : 0] = 0;
+    for (const char *at = all; (at = strstr(at, word)) != NULL; at++)
+        count++;
+    return count;
+}
+
+/* The listeners fail for a while, which is logged once each; then there are descriptors again. */
+static void full_pace(void *arg)
+{
+    struct full *f = arg;
+    enum { ROUNDS = 30 };
+    if (lines_of(f->log, "event=listener.failed") == 2 && ++f->rounds == ROUNDS) {
+        assert_int_equal(f->accepted, 0);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &f->limit), 0);
+    }
+    if (f->accepted == 2)
+        loop_stop(f->w->loop);
+    else
+        loop_timer_at(f->pace, loop_now_ms(f->w->loop) + 25);
+}
+
+static void connections_wait_for_a_descriptor(void **state)
+{
+    struct world *w = *state;
+    struct full f = {.w = w, .log = tmpfile()};
+    struct err err = {0};
+    const struct loop_peer_events events = {
+        .on_open = full_open, .on_line = server_line, .arg = &f};
+    char dir[] = "/tmp/loopXXXXXX", one[64], two[64];
+    assert_non_null(mkdtemp(dir));
+    snprintf(one, sizeof(one), "unix:%s/one", dir);
+    snprintf(two, sizeof(two), "unix:%s/two", dir);
+    struct loop_server *server = loop_server_new(w->loop, one, &events, &err);
+    struct loop_listener *listener = loop_listener_new(w->loop, two, full_accept, &f, &err);
+    assert_true(server && listener && f.log);
+    f.pace = loop_timer_new(w->loop, full_pace, &f);
+    loop_timer_at(f.pace, 0);
+    int clients[] = {open_socket(one), open_socket(two)}, saved = dup(2), next = dup(2);
+    close(next);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &f.limit), 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){.rlim_cur = (rlim_t)next,
+                                                               .rlim_max = f.limit.rlim_max}),
+                     0);
+    dup2(fileno(f.log), 2);
+    loop_run(w->loop);
+    dup2(saved, 2);
+    assert_int_equal(lines_of(f.log, "event=listener.failed"), 2);
+    assert_int_equal(lines_of(f.log, "/one failures=1"), 1);
+    assert_int_equal(lines_of(f.log, "/two failures=1"), 1);
+    close(saved);
+    close(clients[0]);
+    close(clients[1]);
+    fclose(f.log);
+    loop_timer_close(f.pace);
+    loop_server_close(server);
+    loop_listener_close(listener);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -620,6 +711,7 @@ int main(void)
         TEST(lives_inside_another_loop),
         TEST(a_server_bounds_its_peers),
         TEST(silence_and_endless_lines_end_a_peer),
+        TEST(connections_wait_for_a_descriptor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
