@@ -9,10 +9,12 @@
 
 #include "api_internal.h"
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/check.h"
 #include "base/hex.h"
 #include "base/table.h"
 #include "chain/codec/hash.h"
+#include "loop/peer.h"
 
 enum {
     RATE = 200,
@@ -163,12 +165,44 @@ static char *copy_of(const char *s)
     return s ? xstrdup(s) : NULL;
 }
 
-static int check(const struct api_config *c, struct err *err)
+int api_values(const struct api_config *c, struct err *err)
 {
+    if (loop_address_check(c->listen, err))
+        return err->code;
     if (!c->cert_file != !c->key_file)
         return err_set(err, ERR_CONFIG, "http.cert_file and http.key_file belong together");
     if (c->ca_file && !c->cert_file)
         return err_set(err, ERR_CONFIG, "http.ca_file needs http.cert_file and http.key_file");
+    return c->cert_file ? 0 : tls_listen_check(NULL, c->listen, err);
+}
+
+/* NULL without an error: cleartext. */
+static struct tls_context *make_tls(const struct api_config *c, struct err *err)
+{
+    const struct tls_config tls = {.server = true,
+                                   .http1 = true,
+                                   .cert_file = c->cert_file,
+                                   .key_file = c->key_file,
+                                   .ca_file = c->ca_file};
+    return c->cert_file ? tls_context_new(&tls, err) : NULL;
+}
+
+int api_check(const struct api_config *c, struct buf *out,
+              void (*caution)(void *arg, const char *text), void *arg, struct err *err)
+{
+    if (api_values(c, err))
+        return err->code;
+    struct tls_context *tls = make_tls(c, err);
+    if (c->cert_file && !tls)
+        return err->code;
+    buf_printf(out, "%s answers requests with %s", c->listen,
+               c->ca_file ? "a certificate and a token" : "a token");
+    if (tls) {
+        buf_puts(out, "; TLS ");
+        tls_context_shown(tls, out);
+        tls_context_cautions(tls, caution, arg);
+    }
+    tls_context_free(tls);
     return 0;
 }
 
@@ -198,22 +232,16 @@ static void api_free(struct api *a)
 
 struct api *api_open(struct loop *l, const struct api_config *config, struct err *err)
 {
-    if (check(config, err))
+    if (api_values(config, err))
         return NULL;
     struct api *a = xcalloc(1, sizeof(*a));
-    struct tls_config tls = {.server = true,
-                             .http1 = true,
-                             .cert_file = config->cert_file,
-                             .key_file = config->key_file,
-                             .ca_file = config->ca_file};
     a->loop = l;
     a->host = copy_of(config->host);
     a->rate = config->rate ? config->rate : RATE;
     a->metadata = config->metadata;
     a->arg = config->arg;
-    if (config->cert_file)
-        a->tls = tls_context_new(&tls, err);
-    if (!err->code) {
+    a->tls = make_tls(config, err);
+    if (!config->cert_file || a->tls) {
         struct http_server_config server = {.address = config->listen,
                                             .tls = a->tls,
                                             .headers = headers,

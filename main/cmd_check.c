@@ -10,6 +10,7 @@
 #include "cli.h"
 #include "command.h"
 #include "feed/serve.h"
+#include "http/serve.h"
 #include "schema/schema.h"
 #include "store/schema_check.h"
 #include "warnings.h"
@@ -204,6 +205,22 @@ static void check_feeds(const struct config_file *f)
     buf_done(&shown);
 }
 
+static void http_caution(void *arg, const char *text)
+{
+    check_caution(arg, "http", text);
+}
+
+static void check_http(const struct config_file *f)
+{
+    struct buf shown = {0};
+    struct err err = {0};
+    if (http_serve_check(f, &shown, http_caution, NULL, &err))
+        check_wrong("http", err.text);
+    else if (shown.len)
+        check_line("ok", "http", buf_str(&shown));
+    buf_done(&shown);
+}
+
 static int run_check(int argc, char **argv)
 {
     struct arguments a = {0};
@@ -226,6 +243,7 @@ static int run_check(int argc, char **argv)
         check_keys(&service);
         warnings_each(config.file, &service, check_caution, NULL);
         check_feeds(config.file);
+        check_http(config.file);
         check_chain(&service);
         cli_service_config_done(&service);
     }

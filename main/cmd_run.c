@@ -78,6 +78,11 @@ static void warn_feeds(void *arg, const char *text)
     warn(arg, "feeds", text);
 }
 
+static void warn_http(void *arg, const char *text)
+{
+    warn(arg, "http", text);
+}
+
 /* ---- the supervisor's line ---- */
 
 static void on_timer(void *arg)
@@ -156,13 +161,20 @@ static void begin(struct running *r)
     supervisor_ready(r->supervisor); /* it waits for the database and the chain by itself */
 }
 
-/* The door of feeds, as `txrelay check` tries it. */
-static int prepare_feeds(struct running *r, struct service_config *service, struct err *err)
+/* Feeds and the HTTP interface. What their files say is wrong keeps them closed and the relay
+ * leading: it logs that, and tries again. */
+static int prepare_entries(struct running *r, struct service_config *service, struct err *err)
 {
+    const struct config_file *f = r->config->file;
     struct buf shown = {0};
-    int rc = feed_serve_check(r->config->file, &shown, warn_feeds, NULL, err);
+    struct err later = {0};
+    if (feed_serve_fill(&r->feeds, f, service, err) || http_serve_fill(&r->http, f, service, err))
+        return err->code;
+    feed_serve_check(f, &shown, warn_feeds, NULL, &later);
+    err_clear(&later);
+    http_serve_check(f, &shown, warn_http, NULL, &later);
     buf_done(&shown);
-    return rc ? rc : feed_serve_fill(&r->feeds, r->config->file, service, err);
+    return 0;
 }
 
 static int run_run(int argc, char **argv)
@@ -180,8 +192,7 @@ static int run_run(int argc, char **argv)
                         .flags = &a.flags,
                         .config = &config,
                         .terminal = isatty(STDERR_FILENO) == 1};
-    if (prepare_feeds(&r, &service, &err) ||
-        http_serve_fill(&r.http, config.file, &service, &err)) {
+    if (prepare_entries(&r, &service, &err)) {
         cli_fail(&err);
         cli_service_config_done(&service);
         config_done(&config);

@@ -78,8 +78,10 @@ static void on_lost(void *arg, const char *peer, const struct err *why)
         log_info("feed.connection_lost", "peer=%s reason=\"%s\"", peer, why->text);
 }
 
-static int check(const struct feed_door_config *config, struct err *err)
+int feed_door_values(const struct feed_door_config *config, struct err *err)
 {
+    if (loop_address_check(config->listen, err))
+        return err->code;
     if (!config->cert_file != !config->key_file)
         return err_set(err, ERR_CONFIG, "feeds.cert_file and feeds.key_file belong together");
     if (config->ca_file && !config->cert_file)
@@ -89,13 +91,13 @@ static int check(const struct feed_door_config *config, struct err *err)
                        "%s can be reached from other machines: publishers need certificates "
                        "(feeds.ca_file) or a token (feeds.token_file)",
                        config->listen);
-    return 0;
+    return config->cert_file ? 0 : tls_listen_check(NULL, config->listen, err);
 }
 
 /* What a configuration says, without a server. NULL: it is refused. */
 static struct feed_door *load(const struct feed_door_config *config, struct err *err)
 {
-    if (check(config, err))
+    if (feed_door_values(config, err))
         return NULL;
     struct feed_door *d = xcalloc(1, sizeof(*d));
     struct tls_config tls = {.server = true,

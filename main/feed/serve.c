@@ -60,7 +60,8 @@ int feed_serve_fill(struct feed_serve *s, const struct config_file *f, struct se
     *s = (struct feed_serve){.config = &f->feeds};
     if (!f->feeds.listen)
         return 0;
-    if (check_database(f, err))
+    const struct feed_door_config config = door_config(&f->feeds);
+    if (check_database(f, err) || feed_door_values(&config, err))
         return err->code;
     ret->feeds = (struct service_feeds){
         .address = address_of(&f->feeds),

@@ -12,7 +12,7 @@ struct feed_serve {
 };
 
 /* Nothing where feeds.listen is not given. *s must live as long as the service. ERR_CONFIG: there
- * is no database. */
+ * is no database, or the values can never be right. */
 int feed_serve_fill(struct feed_serve *s, const struct config_file *f, struct service_config *ret,
                     struct err *err);
 /* Would the door open with this configuration? As feed_door_check; 0 too where feeds.listen is not

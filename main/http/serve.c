@@ -8,28 +8,33 @@ static const struct metadata *metadata(void *arg)
     return service_metadata(((struct http_serve *)arg)->service);
 }
 
-static int serve_open(void *arg, struct loop *l, struct service *s, struct err *err)
+static struct api_config api_config(const struct config_file *f)
 {
-    struct http_serve *h = arg;
-    const struct config_http *c = &h->file->http;
-    const struct api_config config = {
+    const struct config_http *c = &f->http;
+    return (struct api_config){
         .listen = c->listen,
         .host = c->host,
         .cert_file = c->cert_file,
         .key_file = c->key_file,
         .ca_file = c->ca_file,
         .rate = c->rate,
-        .dsn = h->file->database.url,
+        .dsn = f->database.url,
         .name = "txrelay http",
-        .metadata = metadata,
-        .arg = h,
     };
+}
+
+static int serve_open(void *arg, struct loop *l, struct service *s, struct err *err)
+{
+    struct http_serve *h = arg;
+    struct api_config config = api_config(h->file);
+    config.metadata = metadata;
+    config.arg = h;
     h->service = s;
     h->api = api_open(l, &config, err);
     if (!h->api)
         return err->code;
     log_info("http.listening", "address=%s tls=%s", api_address(h->api),
-             c->cert_file ? "yes" : "no");
+             config.cert_file ? "yes" : "no");
     return 0;
 }
 
@@ -46,16 +51,33 @@ static void serve_close(void *arg, void (*cb)(void *arg), void *cb_arg)
     api_close(api, cb, cb_arg);
 }
 
+static int check_database(const struct config_file *f, struct err *err)
+{
+    if (f->database.url)
+        return 0;
+    return err_set(err, ERR_CONFIG,
+                   "http.listen is given, and no database: the HTTP interface needs one "
+                   "(database.url)");
+}
+
+int http_serve_check(const struct config_file *f, struct buf *out,
+                     void (*caution)(void *arg, const char *text), void *arg, struct err *err)
+{
+    const struct api_config config = api_config(f);
+    if (!f->http.listen)
+        return 0;
+    return check_database(f, err) ? err->code : api_check(&config, out, caution, arg, err);
+}
+
 int http_serve_fill(struct http_serve *h, const struct config_file *f, struct service_config *ret,
                     struct err *err)
 {
     *h = (struct http_serve){.file = f};
     if (!f->http.listen)
         return 0;
-    if (!f->database.url)
-        return err_set(err, ERR_CONFIG,
-                       "http.listen is given, and no database: the HTTP interface needs one "
-                       "(database.url)");
+    const struct api_config config = api_config(f);
+    if (check_database(f, err) || api_values(&config, err))
+        return err->code;
     ret->http = (struct service_http){
         .open = serve_open, .drain = serve_drain, .close = serve_close, .arg = h};
     return 0;

@@ -27,6 +27,7 @@
 #include "base/log.h"
 #include "loop/peer.h"
 #include "service/enqueue_json.h"
+#include "service/entry.h"
 #include "service/service_internal.h"
 #include "service/status_json.h"
 
@@ -47,6 +48,7 @@ static void refuse(struct loop_peer *peer, int code, const char *text)
 struct control {
     struct room room;
     struct loop_server *server;
+    struct entry entry;
     struct list sendings; /* requests whose peer may go first */
 };
 
@@ -256,12 +258,27 @@ static void control_free(struct room *r)
 {
     struct control *c = CONTAINER_OF(r, struct control, room);
     INVARIANT(list_empty(&c->sendings));
+    entry_end(&c->entry);
     loop_server_close(c->server);
     free(c);
 }
 
 static const struct room_ops ops = {.name = "control", .free = control_free};
 
+static int try_server(struct entry *e, struct err *err)
+{
+    struct control *c = CONTAINER_OF(e, struct control, entry);
+    struct service *s = e->service;
+    struct loop_peer_events events = {.on_line = on_line, .on_end = on_end, .arg = c};
+    c->server = loop_server_new(s->loop, s->config.control_address, &events, err);
+    if (!c->server)
+        return err->code;
+    free(s->control_address);
+    s->control_address = xstrdup(loop_server_address(c->server));
+    return 0;
+}
+
+/* A standalone relay has no other way in, so it does not start without its control endpoint. */
 struct room *service_control(struct service *s, struct err *err)
 {
     if (!s->config.control_address)
@@ -274,14 +291,15 @@ struct room *service_control(struct service *s, struct err *err)
         return NULL;
     }
     struct control *c = xcalloc(1, sizeof(*c));
-    struct loop_peer_events events = {.on_line = on_line, .on_end = on_end, .arg = c};
     c->room = (struct room){.ops = &ops, .service = s};
+    c->entry = (struct entry){.name = "control", .service = s, .open = try_server};
     list_init(&c->sendings);
-    c->server = loop_server_new(s->loop, s->config.control_address, &events, err);
-    if (!c->server) {
+    s->control_address = xstrdup(s->config.control_address);
+    if (!s->standalone) {
+        entry_begin(&c->entry);
+    } else if (try_server(&c->entry, err)) {
         free(c);
         return NULL;
     }
-    s->control_address = xstrdup(loop_server_address(c->server));
     return &c->room;
 }

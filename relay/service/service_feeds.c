@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "chain/codec/codec.h"
 #include "feed/feed.h"
+#include "service/entry.h"
 #include "service/service_internal.h"
 #include "store/feeds.h"
 
@@ -18,7 +19,7 @@ struct service_feeds_room {
     struct store_feed_list list;
     int32_t *accounts; /* of the list */
     struct loop_task task;
-    bool door; /* it is open */
+    struct entry entry;
 };
 
 /* A batch on its way to the database. */
@@ -194,7 +195,7 @@ static void feeds_status(const struct room *r, struct service_status *ret)
     struct viewing w = {r->service, ret};
     if (!k->feeds)
         return;
-    ret->feeds_open = k->door;
+    ret->feeds_open = entry_is_open(&k->entry);
     ret->feeds_address = r->service->config.feeds.address;
     ret->feed_sessions = feed_room_sessions(k->feeds);
     ret->feeds_known = feed_room_view(k->feeds, on_view, &w);
@@ -202,19 +203,24 @@ static void feeds_status(const struct room *r, struct service_status *ret)
 
 /* ---- the room ---- */
 
+static int try_door(struct entry *e, struct err *err)
+{
+    struct service_feeds_room *k = CONTAINER_OF(e, struct service_feeds_room, entry);
+    const struct service_feeds *door = &e->service->config.feeds;
+    int rc = door->open(door->arg, e->service->loop, k->feeds, err);
+    if (rc == 0)
+        log_info("feed.listening", "address=%s", door->address);
+    return rc;
+}
+
 static void feeds_open(struct room *r)
 {
     struct service_feeds_room *k = CONTAINER_OF(r, struct service_feeds_room, room);
     struct service *s = r->service;
-    const struct service_feeds *door = &s->config.feeds;
-    struct err err = {0};
     k->feeds = feed_room_new(s->loop, &host, k);
     s->feeds = k;
-    k->door = door->open(door->arg, s->loop, k->feeds, &err) == 0;
-    if (k->door)
-        log_info("feed.listening", "address=%s", door->address);
-    else
-        service_fail(s, &err);
+    k->entry = (struct entry){.name = "feeds", .service = s, .open = try_door};
+    entry_begin(&k->entry);
 }
 
 static void feeds_run(struct room *r)
@@ -238,8 +244,10 @@ static void feeds_drain(struct room *r)
 {
     struct service_feeds_room *k = CONTAINER_OF(r, struct service_feeds_room, room);
     const struct service_feeds *door = &r->service->config.feeds;
-    if (k->door)
+    if (entry_is_open(&k->entry))
         door->drain(door->arg);
+    else
+        entry_end(&k->entry);
     feed_room_drain(k->feeds, on_drained);
 }
 
@@ -261,9 +269,9 @@ static void feeds_close(struct room *r)
 {
     struct service_feeds_room *k = CONTAINER_OF(r, struct service_feeds_room, room);
     const struct service_feeds *door = &r->service->config.feeds;
-    if (k->door)
+    if (entry_is_open(&k->entry))
         door->close(door->arg);
-    k->door = false;
+    entry_end(&k->entry);
     r->service->feeds = NULL;
     if (k->store)
         store_feeds_close(k->store, on_store_closed, k);

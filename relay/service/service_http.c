@@ -5,30 +5,35 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "service/entry.h"
 #include "service/service_internal.h"
 
 struct service_http_room {
     struct room room;
-    bool open;
+    struct entry entry;
 };
+
+static int try_door(struct entry *e, struct err *err)
+{
+    const struct service_http *door = &e->service->config.http;
+    return door->open(door->arg, e->service->loop, e->service, err);
+}
 
 static void http_open(struct room *r)
 {
     struct service_http_room *k = CONTAINER_OF(r, struct service_http_room, room);
-    struct service *s = r->service;
-    const struct service_http *door = &s->config.http;
-    struct err err = {0};
-    k->open = door->open(door->arg, s->loop, s, &err) == 0;
-    if (!k->open)
-        service_fail(s, &err);
+    k->entry = (struct entry){.name = "http", .service = r->service, .open = try_door};
+    entry_begin(&k->entry);
 }
 
 static void http_drain(struct room *r)
 {
     struct service_http_room *k = CONTAINER_OF(r, struct service_http_room, room);
     const struct service_http *door = &r->service->config.http;
-    if (k->open)
+    if (entry_is_open(&k->entry))
         door->drain(door->arg);
+    else
+        entry_end(&k->entry);
     room_ended(r);
 }
 
@@ -41,7 +46,9 @@ static void http_close(struct room *r)
 {
     struct service_http_room *k = CONTAINER_OF(r, struct service_http_room, room);
     const struct service_http *door = &r->service->config.http;
-    if (k->open)
+    bool open = entry_is_open(&k->entry);
+    entry_end(&k->entry);
+    if (open)
         door->close(door->arg, on_closed, r);
     else
         room_ended(r);

@@ -18,6 +18,7 @@
 #include "base/host.h"
 #include "base/log.h"
 #include "loop/peer.h"
+#include "service/entry.h"
 #include "service/metrics.h"
 #include "service/service_internal.h"
 
@@ -35,6 +36,8 @@ struct request {
 struct service_metrics {
     struct room room;
     struct loop_server *server;
+    struct entry entry;
+    char *address;
     struct list requests; /* one for each connection */
     struct loop_timer *timer;
     uint64_t due_ms, lag_ms;
@@ -218,7 +221,9 @@ static void metrics_free(struct room *r)
 {
     struct service_metrics *m = CONTAINER_OF(r, struct service_metrics, room);
     m->timer = loop_timer_close(m->timer);
+    entry_end(&m->entry);
     loop_server_close(m->server);
+    free(m->address);
     for (struct list *n = list_first(&m->requests); n; n = list_first(&m->requests))
         request_free(CONTAINER_OF(n, struct request, node));
     r->service->metrics = NULL;
@@ -227,33 +232,42 @@ static void metrics_free(struct room *r)
 
 static const struct room_ops ops = {.name = "metrics", .free = metrics_free};
 
+static int try_server(struct entry *e, struct err *err)
+{
+    struct service_metrics *m = CONTAINER_OF(e, struct service_metrics, entry);
+    struct service *s = e->service;
+    struct loop_peer_events events = {
+        .on_open = on_open, .on_line = on_line, .on_end = on_end, .arg = m};
+    m->server = loop_server_new(s->loop, m->address, &events, err);
+    if (!m->server)
+        return err->code;
+    log_info("metrics.listening", "relay=%s address=%s", s->name, loop_server_address(m->server));
+    return 0;
+}
+
 struct room *service_metrics(struct service *s, struct err *err)
 {
     const char *given = s->config.metrics_address;
     if (!given)
         return NULL;
     char *address = xasprintf("%s%s", strncmp(given, "tcp:", 4) ? "tcp:" : "", given);
-    struct service_metrics *m = xcalloc(1, sizeof(*m));
-    struct loop_peer_events events = {
-        .on_open = on_open, .on_line = on_line, .on_end = on_end, .arg = m};
-    m->room = (struct room){.ops = &ops, .service = s};
-    list_init(&m->requests);
-    if (!loop_address_is_local(address))
+    if (!loop_address_is_local(address)) {
         err_set(err, ERR_CONFIG,
                 "metrics '%s' is not a loopback address with a port: give 127.0.0.1:PORT, and a "
                 "proxy of your own where others are to read it",
                 given);
-    else
-        m->server = loop_server_new(s->loop, address, &events, err);
-    free(address);
-    if (!m->server) {
-        free(m);
+        free(address);
         return NULL;
     }
+    struct service_metrics *m = xcalloc(1, sizeof(*m));
+    m->room = (struct room){.ops = &ops, .service = s};
+    m->entry = (struct entry){.name = "metrics", .service = s, .open = try_server};
+    m->address = address;
+    list_init(&m->requests);
     m->due_ms = loop_now_ms(s->loop) + LAG_MS;
     m->timer = loop_timer_new(s->loop, on_timer, m);
     loop_timer_at(m->timer, m->due_ms);
     s->metrics = m;
-    log_info("metrics.listening", "relay=%s address=%s", s->name, loop_server_address(m->server));
+    entry_begin(&m->entry);
     return &m->room;
 }

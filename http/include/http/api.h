@@ -12,6 +12,7 @@
 #include "loop/loop.h"
 
 struct api;
+struct buf;
 
 struct api_config {
     const char *listen;                         /* tcp:HOST:PORT or unix:/path */
@@ -24,6 +25,12 @@ struct api_config {
     void *arg;
 };
 
+/* Can these values ever be right, whatever files and ports there are? */
+int api_values(const struct api_config *config, struct err *err);
+/* Would it open? It reads the files and listens to nothing. `out` gets who may ask, for people;
+ * `caution` what is to be mended soon. */
+int api_check(const struct api_config *config, struct buf *out,
+              void (*caution)(void *arg, const char *text), void *arg, struct err *err);
 /* NULL and *err (ERR_CONFIG, ERR_ARGUMENT, ERR_IO). The strings are copied. */
 struct api *api_open(struct loop *l, const struct api_config *config, struct err *err);
 const char *api_address(const struct api *a); /* with the real port */

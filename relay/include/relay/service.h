@@ -35,18 +35,18 @@ struct service_account {
 struct feed_room;
 struct service_feeds {
     const char *address; /* by which publishers reach this relay, for the other relays */
-    int (*open)(void *arg, struct loop *l, struct feed_room *room,
-                struct err *err); /* NULL: this relay takes no feeds */
-    void (*drain)(void *arg);     /* new streams go elsewhere */
-    void (*close)(void *arg);     /* every session is gone when it returns */
+    /* NULL: this relay takes no feeds. If it fails, it is called again later. */
+    int (*open)(void *arg, struct loop *l, struct feed_room *room, struct err *err);
+    void (*drain)(void *arg); /* new streams go elsewhere */
+    void (*close)(void *arg); /* every session is gone when it returns */
     void *arg;
 };
 
 /* Where people and programs ask over HTTP: the same. */
 struct service_http {
-    int (*open)(void *arg, struct loop *l, struct service *s,
-                struct err *err); /* NULL: this relay has no such interface */
-    void (*drain)(void *arg);     /* answer what came, and take no more */
+    /* NULL: this relay has no such interface. If it fails, it is called again later. */
+    int (*open)(void *arg, struct loop *l, struct service *s, struct err *err);
+    void (*drain)(void *arg); /* answer what came, and take no more */
     void (*close)(void *arg, void (*cb)(void *arg),
                   void *cb_arg); /* every handle is closed at cb */
     void *arg;

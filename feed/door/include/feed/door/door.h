@@ -21,6 +21,8 @@ struct feed_door_config {
     const char *token_file; /* publishers must give the token in its first line */
 };
 
+/* Can these values ever be right, whatever files and ports there are? */
+int feed_door_values(const struct feed_door_config *config, struct err *err);
 /* NULL: err (ERR_CONFIG or ERR_IO) says what is wrong. An address that other machines reach needs a
  * ca_file or a token_file. */
 struct feed_door *feed_door_open(struct loop *l, struct feed_room *room,
