@@ -30,6 +30,12 @@ void *xrealloc(void *p, size_t n)
     return must(realloc(p, n ? n : 1));
 }
 
+void *xgrow(void *list, size_t *cap, size_t size)
+{
+    *cap = *cap ? 2 * *cap : 16;
+    return xrealloc(list, *cap * size);
+}
+
 char *xstrdup(const char *s)
 {
     return must(strdup(s));

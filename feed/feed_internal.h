@@ -1,6 +1,7 @@
 /* Private to feed/: the room's data.
  *
- *   room.c     feeds, as the database has them; who leads; effects of the cores
+ *   room.c     effects of the cores; who leads; the end
+ *   rows.c     feeds, as the database has them
  *   session.c  streams of publishers
  *   copy.c     the bytes of a copy, its verification, and its way to the database
  *   report.c   metrics and status */
@@ -129,9 +130,21 @@ struct feed *feed__find(struct feed_room *room, const char *name);
 int feed__publisher(const struct feed *f, const uint8_t key[FEED_KEY]);
 const char *feed__why_not(const struct feed *f); /* it is not served; "": another relay leads */
 void feed__progress(struct feed_room *room);     /* a drain or close may be over */
-void feed__look(struct feed_room *room);         /* reads the feeds soon */
+void feed__tick(void *arg);                      /* the timer of a feed */
+void feed__arm(struct feed *f);                  /* sets it */
+/* Serves it if this relay leads its account and it takes batches; otherwise its sessions end. */
+void feed__serve(struct feed *f);
+/* An operator removed the feed and created it again, or its cursor moved in another way: publishers
+ * send other numbers than the core waits for. The read of this row began after the last store. */
+void feed__renew(struct feed *f);
 
 const char *feed_outcome_name(enum feed_outcome outcome);
+
+/* rows.c */
+void feed__rows_begin(struct feed_room *room);
+/* One read at a time. A load that is asked for during one needs the next. */
+void feed__read(struct feed_room *room);
+void feed__look(struct feed_room *room); /* reads the feeds soon */
 
 /* session.c */
 struct feed_session *feed__session_of(struct feed_room *room, uint64_t id);

@@ -1,4 +1,5 @@
 /* Timers, readiness, signals, lines. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -165,6 +166,7 @@ struct loop_stream {
     struct buf pending;
     char chunk[65536];
     int fd;
+    int failed;    /* uv's code of what ended it; 0: the end of the file, or it goes on */
     bool skipping; /* inside an overlong line */
     bool closing;
 };
@@ -199,8 +201,9 @@ static void stream_bytes(struct loop_stream *s, const char *data, size_t n)
     }
 }
 
-static void stream_end(struct loop_stream *s)
+static void stream_end(struct loop_stream *s, int code)
 {
+    s->failed = code == UV_EOF ? 0 : code;
     if (s->pending.len)
         stream_line(s, buf_str(&s->pending), s->pending.len);
     stream_line(s, NULL, 0);
@@ -220,7 +223,7 @@ static void stream_read(uv_stream_t *h, ssize_t n, const uv_buf_t *buf)
         stream_bytes(s, buf->base, (size_t)n);
     if (n < 0) {
         uv_read_stop(h);
-        stream_end(s);
+        stream_end(s, (int)n);
     }
 }
 
@@ -233,7 +236,7 @@ static void stream_file(uv_idle_t *h)
         return;
     }
     uv_idle_stop(h);
-    stream_end(s);
+    stream_end(s, n < 0 ? uv_translate_sys_error(errno) : 0);
 }
 
 struct loop_stream *loop_stream_new(struct loop *l, int fd, size_t max_len,
@@ -257,6 +260,11 @@ struct loop_stream *loop_stream_new(struct loop *l, int fd, size_t max_len,
     }
     loop__opened(l);
     return s;
+}
+
+const char *loop_stream_failure(const struct loop_stream *s)
+{
+    return s->failed ? uv_strerror(s->failed) : NULL;
 }
 
 void loop_stream_read(struct loop_stream *s, bool on)

@@ -21,10 +21,8 @@ int metadata__fail(struct metadata_parse *p, const char *what)
 void *metadata__append(void *array, size_t *count, size_t *cap, size_t size)
 {
     PRE(*count <= *cap && size > 0);
-    if (*count == *cap) {
-        *cap = *cap ? *cap * 2 : 64;
-        array = xrealloc(array, *cap * size);
-    }
+    if (*count == *cap)
+        array = xgrow(array, cap, size);
     (*count)++;
     return array;
 }

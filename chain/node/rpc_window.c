@@ -74,10 +74,7 @@ static char *version_of(const struct jv *runtime)
 static struct window_block *append(struct window *w, const uint8_t hash[32],
                                    const uint8_t parent[32], int64_t height)
 {
-    if (w->count == w->cap) {
-        w->cap = w->cap ? 2 * w->cap : 64;
-        w->blocks = xrealloc(w->blocks, w->cap * sizeof(*w->blocks));
-    }
+    GROW(w->blocks, w->count, w->cap);
     struct window_block *b = &w->blocks[w->count++];
     *b = (struct window_block){.height = height};
     memcpy(b->hash, hash, 32);

@@ -18,10 +18,7 @@ static int index_of(const struct elector *e, const struct elector_account *a)
 struct elector_effect *elector__emit(struct elector *e, const struct elector_account *a,
                                      enum elector_effect_type type)
 {
-    if (e->effect_count == e->effect_cap) {
-        e->effect_cap = e->effect_cap ? e->effect_cap * 2 : 16;
-        e->effects = xrealloc(e->effects, e->effect_cap * sizeof(*e->effects));
-    }
+    GROW(e->effects, e->effect_count, e->effect_cap);
     struct elector_effect *fx = &e->effects[e->effect_count++];
     *fx = (struct elector_effect){.type = type, .account = a ? index_of(e, a) : -1};
     return fx;

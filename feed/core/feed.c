@@ -67,10 +67,7 @@ struct feed_core *feed_core_free(struct feed_core *f)
 
 struct feed_effect *feed__emit(struct feed_core *f, enum feed_effect_type type)
 {
-    if (f->effect_count == f->effect_cap) {
-        f->effect_cap = f->effect_cap ? f->effect_cap * 2 : 16;
-        f->effects = xrealloc(f->effects, f->effect_cap * sizeof(*f->effects));
-    }
+    GROW(f->effects, f->effect_count, f->effect_cap);
     struct feed_effect *fx = &f->effects[f->effect_count++];
     *fx = (struct feed_effect){.type = type};
     return fx;

@@ -13,10 +13,7 @@ static const int64_t AHEAD_US = 60 * 1000000LL;
 
 static struct cursor_effect *emit(struct cursor *c, enum cursor_effect_type type)
 {
-    if (c->effect_count == c->effect_cap) {
-        c->effect_cap = c->effect_cap ? c->effect_cap * 2 : 16;
-        c->effects = xrealloc(c->effects, c->effect_cap * sizeof(*c->effects));
-    }
+    GROW(c->effects, c->effect_count, c->effect_cap);
     struct cursor_effect *fx = &c->effects[c->effect_count++];
     *fx = (struct cursor_effect){.type = type};
     return fx;

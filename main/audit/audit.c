@@ -24,10 +24,7 @@ __attribute__((format(printf, 6, 7))) static void found(struct audit *a, size_t 
                                                         int64_t nonce, int64_t id, uint64_t block,
                                                         const char *format, ...)
 {
-    if (a->finding_count == a->finding_cap) {
-        a->finding_cap = a->finding_cap ? a->finding_cap * 2 : 16;
-        a->findings = xrealloc(a->findings, a->finding_cap * sizeof(*a->findings));
-    }
+    GROW(a->findings, a->finding_count, a->finding_cap);
     struct audit_finding *f = &a->findings[a->finding_count++];
     *f = (struct audit_finding){.account = account, .nonce = nonce, .id = id, .block = block};
     va_list args;
@@ -49,10 +46,7 @@ static struct audit_sum *sum_of(struct audit *a, size_t account, const char *cre
         if (s->account == account && s->day == day && !strcmp(s->creator, creator))
             return s;
     }
-    if (a->sum_count == a->sum_cap) {
-        a->sum_cap = a->sum_cap ? a->sum_cap * 2 : 16;
-        a->sums = xrealloc(a->sums, a->sum_cap * sizeof(*a->sums));
-    }
+    GROW(a->sums, a->sum_count, a->sum_cap);
     struct audit_sum *s = &a->sums[a->sum_count++];
     *s = (struct audit_sum){.account = account, .day = day};
     snprintf(s->creator, sizeof(s->creator), "%s", creator);

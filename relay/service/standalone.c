@@ -181,6 +181,17 @@ static void take(struct service *s, json_t *request)
         print_error(ERR_ARGUMENT, "cmd is not one of: send, cancel, bump, resume");
 }
 
+static void input_ended(struct service *s)
+{
+    const char *failure = loop_stream_failure(s->standalone_room->input);
+    if (failure)
+        print_error(ERR_IO, failure);
+    if (s->config.control_address)
+        return;
+    s->standalone_room->input_ended = true;
+    look_later(s);
+}
+
 static void on_line(void *arg, const char *line, size_t len)
 {
     struct service *s = arg;
@@ -189,10 +200,8 @@ static void on_line(void *arg, const char *line, size_t len)
         print_error(ERR_ARGUMENT, "line too long");
         return;
     }
-    if (!line && !s->config.control_address) {
-        s->standalone_room->input_ended = true;
-        look_later(s);
-    }
+    if (!line)
+        input_ended(s);
     if (!line || !len)
         return; /* what was accepted is carried out, whatever comes of the input */
     json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);

@@ -179,10 +179,7 @@ int mem__fail(struct err *err, const char *sqlstate, const char *fmt, ...)
 int64_t mem__stamp(struct mem_db *db); /* the time now, later than any that was given before */
 #define MEM_PUSH(array, count, cap, value)                                                         \
     do {                                                                                           \
-        if ((count) == (cap)) {                                                                    \
-            (cap) = (cap) ? (cap)*2 : 8;                                                           \
-            (array) = xrealloc((array), (cap) * sizeof(__typeof__(*(array))));                     \
-        }                                                                                          \
+        GROW(array, count, cap);                                                                   \
         (array)[(count)++] = (value);                                                              \
     } while (0)
 

@@ -100,6 +100,8 @@ struct loop_signal *loop_signal_close(struct loop_signal *s);
  * file. A line over max_len bytes is cut into the error case: cb(NULL, max_len). */
 struct loop_stream *loop_stream_new(struct loop *l, int fd, size_t max_len,
                                     void (*cb)(void *arg, const char *line, size_t len), void *arg);
+/* After the end: why no more can be read; NULL: it was the end of the file. */
+const char *loop_stream_failure(const struct loop_stream *s);
 /* false: read no more for now; lines that were read already still come. Not after the end of
  * file. */
 void loop_stream_read(struct loop_stream *s, bool on);

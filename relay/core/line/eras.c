@@ -7,10 +7,7 @@
 
 void line__era_put(struct line *line, uint64_t death, uint64_t nonce)
 {
-    if (line->era_count == line->era_cap) {
-        line->era_cap = line->era_cap ? line->era_cap * 2 : 256;
-        line->eras = xrealloc(line->eras, line->era_cap * sizeof(*line->eras));
-    }
+    GROW(line->eras, line->era_count, line->era_cap);
     size_t i = line->era_count++;
     for (; i && line->eras[(i - 1) / 2].death > death; i = (i - 1) / 2)
         line->eras[i] = line->eras[(i - 1) / 2];

@@ -63,10 +63,7 @@ struct poll_effect *poll__emit(struct poll *p, enum poll_query query, struct pol
 {
     if (p->effects_first == p->effects_end)
         p->effects_first = p->effects_end = 0;
-    if (p->effects_end == p->effects_room) {
-        p->effects_room = p->effects_room ? 2 * p->effects_room : 16;
-        p->effects = xrealloc(p->effects, p->effects_room * sizeof(*p->effects));
-    }
+    GROW(p->effects, p->effects_end, p->effects_room);
     struct poll_effect *fx = &p->effects[p->effects_end++];
     *fx = (struct poll_effect){.query = query, .why = why};
     if (a) {

@@ -20,20 +20,14 @@ void manager__effects_reset(struct manager *m)
 
 void *manager__arena_add(struct manager *m, void *p)
 {
-    if (m->fx.garbage_count == m->fx.garbage_cap) {
-        m->fx.garbage_cap = m->fx.garbage_cap ? m->fx.garbage_cap * 2 : 16;
-        m->fx.garbage = xrealloc(m->fx.garbage, m->fx.garbage_cap * sizeof(*m->fx.garbage));
-    }
+    GROW(m->fx.garbage, m->fx.garbage_count, m->fx.garbage_cap);
     m->fx.garbage[m->fx.garbage_count++] = p;
     return p;
 }
 
 struct manager_effect *manager__fx(struct manager *m, enum manager_effect_type type)
 {
-    if (m->fx.count == m->fx.cap) {
-        m->fx.cap = m->fx.cap ? m->fx.cap * 2 : 16;
-        m->fx.list = xrealloc(m->fx.list, m->fx.cap * sizeof(*m->fx.list));
-    }
+    GROW(m->fx.list, m->fx.count, m->fx.cap);
     struct manager_effect *fx = &m->fx.list[m->fx.count++];
     memset(fx, 0, sizeof(*fx));
     fx->type = type;

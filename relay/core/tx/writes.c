@@ -27,10 +27,7 @@ struct manager_effect *manager__write(struct manager *m, enum manager_effect_typ
 
 void manager__batch_put(struct batch *b, uint64_t nonce)
 {
-    if (b->count == b->cap) {
-        b->cap = b->cap ? b->cap * 2 : 64;
-        b->nonces = xrealloc(b->nonces, b->cap * sizeof(*b->nonces));
-    }
+    GROW(b->nonces, b->count, b->cap);
     b->nonces[b->count++] = nonce;
 }
 

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -297,6 +298,14 @@ struct lines {
     struct buf got;
 };
 
+static void end_of(struct lines *x)
+{
+    const char *failure = loop_stream_failure(x->s);
+    if (failure)
+        buf_printf(&x->got, "(%s)", failure);
+    x->s = loop_stream_close(x->s);
+}
+
 static void on_line(void *arg, const char *line, size_t len)
 {
     struct lines *x = arg;
@@ -305,33 +314,41 @@ static void on_line(void *arg, const char *line, size_t len)
     else if (len)
         buf_puts(&x->got, "<long>");
     else
-        x->s = loop_stream_close(x->s);
+        end_of(x);
 }
 
 static const char text[] = "one\n\ntwo\naaaaaaaaaaaaaaaaaaaaaaaaaaaa\nthree";
 
-static void lines_from(struct world *w, int fd)
+static void lines_from(struct world *w, int fd, const char *expected)
 {
     struct lines x = {.w = w};
     x.s = loop_stream_new(w->loop, fd, 10, on_line, &x);
     loop_run(w->loop);
-    assert_string_equal(buf_str(&x.got), "[one][][two]<long>[three]");
+    assert_string_equal(buf_str(&x.got), expected);
     buf_done(&x.got);
 }
 
 static void lines_from_a_pipe_and_a_file(void **state)
 {
+    static const char expected[] = "[one][][two]<long>[three]";
     int fds[2];
     assert_int_equal(pipe(fds), 0);
     assert_int_equal(write(fds[1], text, strlen(text)), strlen(text));
     close(fds[1]);
-    lines_from(*state, fds[0]);
+    lines_from(*state, fds[0], expected);
     FILE *file = tmpfile();
     fputs(text, file);
     fflush(file);
     lseek(fileno(file), 0, SEEK_SET);
-    lines_from(*state, fileno(file));
+    lines_from(*state, fileno(file), expected);
     fclose(file);
+}
+
+static void lines_that_cannot_be_read_say_so(void **state)
+{
+    int fd = open("/", O_RDONLY | O_CLOEXEC); /* a directory has no lines */
+    lines_from(*state, fd, "(illegal operation on a directory)");
+    close(fd);
 }
 
 /* ---- peers ---- */
@@ -698,19 +715,13 @@ int main(void)
     signal(SIGPIPE, SIG_IGN);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(timers_fire_in_order_of_deadline),
-        TEST(closed_timer_never_fires),
-        TEST(tasks_run_later_and_once),
-        TEST(poll_reports_readable),
-        TEST(names_resolve_or_answer_an_error),
-        TEST(signals_arrive_on_the_loop),
-        TEST(lines_from_a_pipe_and_a_file),
-        TEST(peers_talk_over_unix_and_tcp),
-        TEST(a_stale_socket_is_replaced_a_live_one_is_not),
-        TEST(bad_addresses_and_refusals),
-        TEST(lives_inside_another_loop),
-        TEST(a_server_bounds_its_peers),
-        TEST(silence_and_endless_lines_end_a_peer),
+        TEST(timers_fire_in_order_of_deadline),  TEST(closed_timer_never_fires),
+        TEST(tasks_run_later_and_once),          TEST(poll_reports_readable),
+        TEST(names_resolve_or_answer_an_error),  TEST(signals_arrive_on_the_loop),
+        TEST(lines_from_a_pipe_and_a_file),      TEST(lines_that_cannot_be_read_say_so),
+        TEST(peers_talk_over_unix_and_tcp),      TEST(a_stale_socket_is_replaced_a_live_one_is_not),
+        TEST(bad_addresses_and_refusals),        TEST(lives_inside_another_loop),
+        TEST(a_server_bounds_its_peers),         TEST(silence_and_endless_lines_end_a_peer),
         TEST(connections_wait_for_a_descriptor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
