@@ -68,8 +68,14 @@ struct manager *manager_free(struct manager *m)
 
 /* ---- events ---- */
 
-static void demoted(struct manager *m)
+static void on_promoted(struct manager *m, const struct manager_event *ev)
 {
+    manager__promote(m, ev->epoch);
+}
+
+static void on_demoted(struct manager *m, const struct manager_event *ev)
+{
+    (void)ev;
     manager__forget(m);
     memset(m->writes.out, 0,
            sizeof(m->writes.out)); /* the adapter drops answers of a former leadership */
@@ -80,83 +86,61 @@ static void demoted(struct manager *m)
     manager__phase(m, MANAGER_IDLE);
 }
 
-static void tick(struct manager *m)
+static void on_gate_open(struct manager *m, const struct manager_event *ev)
 {
+    (void)ev;
+    m->send.gate_shut = false;
+}
+
+static void on_store_back(struct manager *m, const struct manager_event *ev)
+{
+    (void)ev;
+    if (m->phase >= MANAGER_CHAIN_WAIT)
+        manager__reload(m, true);
+}
+
+static void on_chain_down(struct manager *m, const struct manager_event *ev)
+{
+    (void)ev;
+    manager__chain_down(m);
+}
+
+static void on_finalized(struct manager *m, const struct manager_event *ev)
+{
+    manager__finalized(m, ev->block);
+}
+
+static void on_tick(struct manager *m, const struct manager_event *ev)
+{
+    (void)ev;
     manager__probe_tick(m);
     if (m->now >= m->chain_tick.at)
         manager__chain_tick(m, false);
 }
 
-static void event(struct manager *m, const struct manager_event *ev)
-{
-    switch (ev->type) {
-    case MANAGER_EV_PROMOTED:
-        manager__promote(m, ev->epoch);
-        return;
-    case MANAGER_EV_DEMOTED:
-        demoted(m);
-        return;
-    case MANAGER_EV_GATE_OPEN:
-        m->send.gate_shut = false;
-        return;
-    case MANAGER_EV_STORE_BACK:
-        if (m->phase >= MANAGER_CHAIN_WAIT)
-            manager__reload(m, true);
-        return;
-    case MANAGER_EV_SNAPSHOT:
-        manager__snapshot(m, ev);
-        return;
-    case MANAGER_EV_CHAIN_UP:
-        manager__chain_up(m, ev);
-        return;
-    case MANAGER_EV_CHAIN_DOWN:
-        manager__chain_down(m);
-        return;
-    case MANAGER_EV_RUNTIME:
-        manager__runtime(m, ev);
-        return;
-    case MANAGER_EV_BEST:
-        manager__best(m, ev);
-        return;
-    case MANAGER_EV_FINALIZED:
-        manager__finalized(m, ev->block);
-        return;
-    case MANAGER_EV_POOL:
-        manager__pool_answer(m, ev);
-        return;
-    case MANAGER_EV_NONCE:
-        manager__nonce_answer(m, ev);
-        return;
-    case MANAGER_EV_UNFINAL:
-        manager__unfinal_answer(m, ev);
-        return;
-    case MANAGER_EV_OUTBOX:
-        manager__outbox(m, ev);
-        return;
-    case MANAGER_EV_REQUESTS:
-        manager__requests_polled(m, ev);
-        return;
-    case MANAGER_EV_STORED:
-        manager__stored(m, ev);
-        return;
-    case MANAGER_EV_WRITE_FAILED:
-        manager__write_failed(m, ev);
-        return;
-    case MANAGER_EV_SUBMIT_REPLY:
-        manager__reply(m, ev);
-        return;
-    case MANAGER_EV_STATUS:
-        manager__watch_status(m, ev);
-        return;
-    case MANAGER_EV_WATCH_LOST:
-        manager__watch_lost(m, ev);
-        return;
-    case MANAGER_EV_TICK:
-        tick(m);
-        return;
-    }
-    UNREACHABLE();
-}
+static void (*const events[])(struct manager *m, const struct manager_event *ev) = {
+    [MANAGER_EV_PROMOTED] = on_promoted,
+    [MANAGER_EV_DEMOTED] = on_demoted,
+    [MANAGER_EV_GATE_OPEN] = on_gate_open,
+    [MANAGER_EV_STORE_BACK] = on_store_back,
+    [MANAGER_EV_SNAPSHOT] = manager__snapshot,
+    [MANAGER_EV_CHAIN_UP] = manager__chain_up,
+    [MANAGER_EV_CHAIN_DOWN] = on_chain_down,
+    [MANAGER_EV_RUNTIME] = manager__runtime,
+    [MANAGER_EV_BEST] = manager__best,
+    [MANAGER_EV_FINALIZED] = on_finalized,
+    [MANAGER_EV_POOL] = manager__pool_answer,
+    [MANAGER_EV_NONCE] = manager__nonce_answer,
+    [MANAGER_EV_UNFINAL] = manager__unfinal_answer,
+    [MANAGER_EV_OUTBOX] = manager__outbox,
+    [MANAGER_EV_REQUESTS] = manager__requests_polled,
+    [MANAGER_EV_STORED] = manager__stored,
+    [MANAGER_EV_WRITE_FAILED] = manager__write_failed,
+    [MANAGER_EV_SUBMIT_REPLY] = manager__reply,
+    [MANAGER_EV_STATUS] = manager__watch_status,
+    [MANAGER_EV_WATCH_LOST] = manager__watch_lost,
+    [MANAGER_EV_TICK] = on_tick,
+};
 
 /* The order is the policy. A pump that prepares something for another one comes before it, and
  * what is nearest to its end goes first: a store works through its writes in this order. */
@@ -209,11 +193,12 @@ static void pump(struct manager *m)
 void manager_step(struct manager *m, uint64_t now, const struct manager_event *ev,
                   const struct manager_effect **ret_effects, size_t *ret_count)
 {
+    PRE(ev->type < ARRAY_LEN(events) && events[ev->type]);
     manager__effects_reset(m);
     m->now = now;
     bool begins = ev->type == MANAGER_EV_PROMOTED || ev->type == MANAGER_EV_DEMOTED;
     if (begins || (m->phase != MANAGER_IDLE && !m->fenced)) {
-        event(m, ev);
+        events[ev->type](m, ev);
         if (m->phase == MANAGER_IDLE || m->fenced)
             m->fx.count = 0; /* the leadership is over: no more effects */
         else
