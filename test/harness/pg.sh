@@ -15,6 +15,7 @@ set -euo pipefail
 
 OLDEST=13
 WAIT_S=${PG_WAIT_S:-30}
+BUILD=$(dirname "$(readlink -f "$0")")/../../build
 
 die() { echo "pg.sh: $*" >&2; exit 1; }
 
@@ -52,6 +53,30 @@ dsn() {
     fi
 }
 
+init_data() { # FOLDER
+    as_server "$BIN/initdb" -D "$1" -U postgres -A trust -E UTF8 --locale=C --no-sync >"$DIR/initdb.log" 2>&1 ||
+        { cat "$DIR/initdb.log" >&2; die "initdb failed (can $(server_user) enter $DIR?)"; }
+}
+
+# initdb takes a second, and a run of all tests wants a hundred clusters: the first one of a version is kept and copied. All
+# have its system identifier, which nothing here looks at.
+fresh_data() {
+    local kept
+    kept=$BUILD/initdb/$(cksum <<<"$(server_user) $BIN $("$BIN/postgres" --version)" | cut -d' ' -f1)
+    if ! mkdir -p "$BUILD/initdb" 2>/dev/null || [ ! -w "$BUILD/initdb" ]; then
+        init_data "$DIR/data"
+        return
+    fi
+    (
+        flock 9
+        [ ! -d "$kept" ] || exit 0
+        init_data "$DIR/data"
+        rm -rf "$kept.new"
+        cp -a "$DIR/data" "$kept.new" && mv "$kept.new" "$kept" && rm -rf "$DIR/data" || exit
+    ) 9>"$BUILD/initdb/lock" || exit
+    cp -a "$kept" "$DIR/data"
+}
+
 start() {
     local port="" fsync=off
     while [ $# -gt 0 ]; do
@@ -66,8 +91,7 @@ start() {
     mkdir -p "$DIR"
     if [ ! -f "$DIR/data/PG_VERSION" ]; then
         [ "$(id -u)" -ne 0 ] || chown "$(server_user)" "$DIR"
-        as_server "$BIN/initdb" -D "$DIR/data" -U postgres -A trust -E UTF8 --locale=C --no-sync >"$DIR/initdb.log" 2>&1 ||
-            { cat "$DIR/initdb.log" >&2; die "initdb failed (can $(server_user) enter $DIR?)"; }
+        fresh_data
         cat >>"$DIR/data/postgresql.conf" <<CONF
 unix_socket_directories = '$DIR'
 listen_addresses = '${port:+127.0.0.1}'
