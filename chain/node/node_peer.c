@@ -243,7 +243,7 @@ static void got_answer(struct peer *p, enum peer_step step, const struct rpc_cal
 }
 
 /* A refused method is asked in another way where there is one. */
-static bool other_way(struct peer *p, enum peer_step step)
+static bool try_other_way(struct peer *p, enum peer_step step)
 {
     if (step == PEER_EVENTS_WAIT && !p->no_storage_hash) {
         p->no_storage_hash = true;
@@ -278,7 +278,7 @@ static void answered(struct rpc_call *call)
     }
     if (step == PEER_METADATA_WAIT)
         p->runtime_at = loop_now_ms(n->loop) + PEER_AGAIN_TICKS * node__tick_ms(n);
-    if (call->refused == RPC_ERROR_METHOD && other_way(p, step))
+    if (call->refused == RPC_ERROR_METHOD && try_other_way(p, step))
         return;
     if (call->err.code) {
         peer_says(p, "%s: %s", call->method, call->err.text);

@@ -119,7 +119,7 @@ static void leave(struct elector *e, struct elector_account *a, const char *reas
 
 /* Has the ring preferred another member for long enough? A member that let the account return gets
  * more time at each attempt: it is alive but does not lead. */
-static bool preferred_for(struct elector *e, struct elector_account *a)
+static bool try_prefer(struct elector *e, struct elector_account *a)
 {
     size_t to = preferred(e, a);
     if (to == (size_t)e->self) {
@@ -150,7 +150,7 @@ void elector__on_members(struct elector *e, uint64_t now, const struct elector_e
     uint32_t left = e->config.leaves_max;
     for (size_t i = 0; i < e->count; i++) {
         struct elector_account *a = &e->accounts[i];
-        if (a->state != ELECTOR_LEADER || a->leaving || !preferred_for(e, a) || !left)
+        if (a->state != ELECTOR_LEADER || a->leaving || !try_prefer(e, a) || !left)
             continue;
         left--;
         a->patience = a->patience ? a->patience * 2 : PREFERRED_LEAST * 2;

@@ -143,7 +143,7 @@ static void not_armed(struct poll *p, struct poll_account *a)
 }
 
 /* The session has one lock for each doorbell, however often it was asked for. */
-static bool stale(struct poll *p, struct poll_account *a, enum poll_event_type type)
+static bool disarm_stale(struct poll *p, struct poll_account *a, enum poll_event_type type)
 {
     struct poll_outbox *o = &a->outbox;
     if (type == POLL_EV_ARMED && !o->armed && o->state != POLL_ARM_WAIT)
@@ -155,7 +155,7 @@ bool poll__outbox_answered(struct poll *p, struct poll_account *a, const struct 
 {
     struct poll_outbox *o = &a->outbox;
     if (!ev->question || ev->question != o->question)
-        return stale(p, a, ev->type);
+        return disarm_stale(p, a, ev->type);
     bool arming = ev->type == POLL_EV_ARMED || ev->type == POLL_EV_NOT_ARMED ||
                   ev->type == POLL_EV_ARM_FAILED;
     PRE(arming == (o->state == POLL_ARM_WAIT));

@@ -106,7 +106,7 @@ void manager__consumed(struct manager *m, uint64_t account_nonce, const struct m
         manager__follow(m, from);
 }
 
-static bool expected(struct manager *m, uint64_t number)
+static bool try_expect(struct manager *m, uint64_t number)
 {
     if (!m->final.following || number <= m->final.processed)
         return false;
@@ -289,7 +289,7 @@ static void regular(struct manager *m, const struct manager_block *block)
 
 /* What a wait after lost commits has not read may be what they sent, so no such block is passed
  * over: it is asked for again until a node has it. */
-static bool stuck(struct manager *m, const struct manager_block *told)
+static bool try_unread_block(struct manager *m, const struct manager_block *told)
 {
     enum { AGAIN_MS = 60000 };
     struct final_view *f = &m->final;
@@ -316,7 +316,7 @@ void manager__finalized(struct manager *m, const struct manager_block *told)
     PRE(told && (!told->included_count || told->included));
     if (told->number > m->chain.finalized)
         m->chain.finalized = told->number;
-    if (m->phase < MANAGER_CHAIN_WAIT || stuck(m, told) || !expected(m, told->number))
+    if (m->phase < MANAGER_CHAIN_WAIT || try_unread_block(m, told) || !try_expect(m, told->number))
         return;
     struct manager_block block = *told;
     if (block.account_nonce != UINT64_MAX &&

@@ -157,7 +157,7 @@ static void load_row(struct manager *m, const struct tx_pending *s)
         m->load.max_submitted = s->submitted_block;
 }
 
-static bool in_order(struct manager *m, const struct manager_event *ev)
+static bool try_load_rows(struct manager *m, const struct manager_event *ev)
 {
     for (size_t i = 0; i < ev->snapshot.count; i++) {
         uint64_t nonce = ev->snapshot.rows[i].nonce;
@@ -182,7 +182,7 @@ void manager__snapshot(struct manager *m, const struct manager_event *ev)
     if (m->phase != MANAGER_LOAD_WAIT || !m->load.out)
         return;
     m->load.out = false;
-    if (!in_order(m, ev)) {
+    if (!try_load_rows(m, ev)) {
         manager__forget(m);
         m->load.at = m->now + backoff_next(&m->load.backoff, &m->rng);
         return;

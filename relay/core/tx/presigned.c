@@ -334,7 +334,7 @@ uint64_t manager__presigned_rows(struct manager *m, const struct manager_event *
 
 /* Its bytes can never be included any more, and no final block used its nonce. A former version of
  * the runtime never comes back: one era after the change every final block is under the new one. */
-static bool over(struct manager *m, struct row *row)
+static bool try_end_over(struct manager *m, struct row *row)
 {
     uint64_t searched = manager__searched(m),
              height = PLANTED(SIGNED_EARLY) ? m->chain.best + 1 : searched;
@@ -366,7 +366,7 @@ void manager__presigned_retry(struct manager *m, struct row *row, enum row_reaso
 {
     PRE(row->presigned && !row->end);
     enum { GAP_MAX_LOG2 = 3 };
-    if (over(m, row))
+    if (try_end_over(m, row))
         return;
     row->reason = (uint8_t)reason;
     row->not_before_tick =
@@ -381,5 +381,5 @@ void manager__presigned_dead(struct manager *m)
     struct row *row;
     for (uint64_t at = 0; m->line.presigned_rows && (row = line_first(&m->line, SET_LIVE, at));
          at = row->nonce + 1)
-        over(m, row);
+        try_end_over(m, row);
 }

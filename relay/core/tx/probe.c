@@ -219,7 +219,7 @@ static enum unfinal must_read_unfinal(const struct manager *m, uint64_t nonce)
 /* A nonce above all that is known moves the next nonce, and what is signed there waits for ever if
  * the answer was wrong. So it takes several answers in a row, a back-off apart, and the lowest of
  * them counts. */
-static bool is_certain(struct manager *m, uint64_t *nonce)
+static bool try_certain(struct manager *m, uint64_t *nonce)
 {
     struct probing *p = &m->probe;
     if (*nonce <= p->certain || *nonce <= manager__nonce_known(m) || PLANTED(NONCE_ONCE)) {
@@ -247,7 +247,7 @@ void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
     }
     bool known = nonce >= m->life.used_nonce || m->suspension.why == MANAGER_SUSPENSION_REAPED;
     if (nonce < m->final.nonce || !known ||
-        !is_certain(m, &nonce)) { /* the node lags, or the account was reaped: blocks will show */
+        !try_certain(m, &nonce)) { /* the node lags, or the account was reaped: blocks will show */
         m->probe.node_unverified = true;
         probe_failed(m);
         return;

@@ -147,7 +147,7 @@ static void invalid(struct manager *m, struct row *row, const char *text)
 /* What the account's policy lists is refused for now: the same bytes are submitted again at the
  * next block, one at a time until one is accepted. Deadlines, cancellations and skip_after_blocks
  * end the wait. */
-static bool refused_for_now(struct manager *m, struct row *row, const struct answer *a,
+static bool try_retry_later(struct manager *m, struct row *row, const struct answer *a,
                             const char *text)
 {
     if (a->first != 1010 || !answer_listed(m->account.retry_refusals, text))
@@ -301,7 +301,7 @@ static void refused(struct manager *m, struct row *row, const struct answer *a, 
         future(m, row);
         return;
     case REFUSAL_INVALID:
-        if (!refused_for_now(m, row, a, text))
+        if (!try_retry_later(m, row, a, text))
             invalid(m, row, text);
         return;
     case REFUSAL_TRAPPED:
