@@ -1,5 +1,7 @@
-/* txrelay health, txrelay metrics: what a relay's control endpoint says about it. For probes, and
- * for those who have no metrics endpoint. */
+/* txrelay health, metrics and drain: one question to a relay's control endpoint. The first two are
+ * for probes, and for those who have no metrics endpoint. drain makes the relay stop admitting,
+ * wait for its submissions to settle, release every account and end, as SIGTERM does; the other
+ * relays lead at once. */
 #include <jansson.h>
 #include <stdio.h>
 
@@ -26,9 +28,12 @@ static void on_answer(void *arg, const char *line)
     struct asking *a = arg;
     json_t *reply = json_loads(line, 0, NULL);
     const char *text = json_string_value(json_object_get(reply, "text"));
-    a->answered = text && !json_object_get(reply, "error");
+    const char *word = json_string_value(json_object_get(reply, "answer"));
+    a->answered = (text || word) && !json_object_get(reply, "error");
     a->ready = json_is_true(json_object_get(reply, "ready"));
-    if (a->answered)
+    if (a->answered && word)
+        puts(word);
+    else if (a->answered)
         fputs(text, stdout);
     else
         fprintf(stderr, "txrelay: %s\n", line);
@@ -81,6 +86,12 @@ static int run_metrics(int argc, char **argv)
     return ask(&command_metrics, argc, argv, "{\"cmd\":\"metrics\"}", &a);
 }
 
+static int run_drain(int argc, char **argv)
+{
+    struct asking a = {0};
+    return ask(&command_drain, argc, argv, "{\"cmd\":\"drain\"}", &a);
+}
+
 const struct command command_health = {
     .name = "health",
     .without = COMMAND_WITHOUT_DATABASE | COMMAND_WITHOUT_CHAIN | COMMAND_WITHOUT_NAME,
@@ -101,3 +112,12 @@ const struct command command_metrics = {
     .option = option,
     .doc = "Print the metrics of a relay in the text format of Prometheus. Its metrics endpoint "
            "answers the same at /metrics (metrics in the configuration)."};
+
+const struct command command_drain = {.name = "drain",
+                                      .without = COMMAND_WITHOUT_DATABASE | COMMAND_WITHOUT_CHAIN |
+                                                 COMMAND_WITHOUT_NAME,
+                                      .run = run_drain,
+                                      .what = "make a relay hand over its accounts and end",
+                                      .options = options,
+                                      .option = option,
+                                      .doc = "Make a relay hand its accounts over, and end."};
