@@ -153,13 +153,19 @@ static inline bool site__same(const struct site_hash *a, const struct site_hash 
 
 /* ---- site.c ---- */
 
+/* Everything but the chain's heights: this relay no longer leads, or reads the tables again. */
+void site__clear(struct site_core *c);
+/* Reads the tables again: what is stored is not known. */
+void site__reload(struct site_core *c);
+
+/* ---- site_store.c: effects ---- */
+
 struct site_effect *site__emit(struct site_core *c, enum site_effect_type type);
 /* A STORE effect; its answer is looked up later. `bytes` may be NULL. */
 struct site_effect *site__store(struct site_core *c, enum site_effect_type type, uint32_t sender,
                                 uint64_t id, const struct site_bytes *bytes);
 void site__submit(struct site_core *c, const struct site_bytes *bytes);
-/* Reads the tables again: what is stored is not known. */
-void site__reload(struct site_core *c);
+void site__on_stored(struct site_core *c, uint64_t now, const struct site_event *ev);
 
 /* ---- site_post.c: messages ---- */
 
@@ -202,44 +208,92 @@ void site__beat(struct site_core *c, uint64_t now);
 void site__leave(struct site_core *c);
 bool site__is_coordinator(const struct site_core *c); /* ELECT .. ACTIVE */
 
-/* ---- site_sender.c ---- */
+/* ---- site_row.c: the transactions of this site ---- */
 
-bool site__waits(const struct site_core *c); /* commits were lost */
-bool site__dead(const struct site_core *c, const struct site_bytes *bytes);
-void site__lost(struct site_core *c, uint64_t now, uint64_t highest);
-void site__height_of(struct site_core *c, uint32_t member, uint64_t height);
 struct site_tx *site__tx(struct site_core *c, uint64_t id);
 struct site_tx *site__add_tx(struct site_core *c, uint64_t id);
 void site__load_row(struct site_core *c, const struct site_row *row);
+void site__remove_tx(struct site_core *c, struct site_tx *t);
 void site__free_txs(struct site_core *c);
 size_t site__open_rows(const struct site_core *c);
+/* No block that can still come has these bytes. */
+bool site__dead(const struct site_core *c, const struct site_bytes *bytes);
+struct site_grant *site__add_grant(struct site_tx *t, const struct site_bytes *bytes,
+                                   uint32_t delegate);
+struct site_grant *site__grant_of(struct site_tx *t, const struct site_hash *hash);
+/* The newest bytes that may be included and are stored; NULL: none. */
+struct site_grant *site__live_grant(const struct site_core *c, const struct site_tx *t);
+
+/* ---- site_grant.c ---- */
+
 /* May these bytes be sent? Stores the grant, or answers. */
 void site__consider(struct site_core *c, uint64_t now, uint32_t from, uint64_t number,
                     const struct site_item *item);
 void site__on_granted(struct site_core *c, uint64_t now, const struct site_write *w);
-void site__on_final_rows(struct site_core *c, const struct site_event *ev);
-void site__on_sender_message(struct site_core *c, uint64_t now, const struct site_message *m);
+
+/* ---- site_end.c ---- */
+
+bool site__waits(const struct site_core *c); /* commits were lost */
+void site__lost(struct site_core *c, uint64_t now, uint64_t highest);
+/* The first word of each member after the loss: it may have heard of a higher block. */
+void site__height_of(struct site_core *c, uint32_t member, uint64_t height);
+void site__review_lost(struct site_core *c, uint64_t now);
+void site__end(struct site_core *c, struct site_tx *t, enum site_end how,
+               const struct site_bytes *bytes);
 void site__ended(struct site_core *c, uint64_t id);
+void site__on_final_rows(struct site_core *c, const struct site_event *ev);
 void site__best_end(struct site_core *c); /* of a planted fault */
+
+/* ---- site_told.c ---- */
+
+void site__on_sender_message(struct site_core *c, uint64_t now, const struct site_message *m);
+void site__back_to_waiting(struct site_core *c, struct site_tx *t, uint64_t retry_at);
+
+/* ---- site_sender.c ---- */
+
 void site__review_sender(struct site_core *c, uint64_t now);
 
-/* ---- site_coordinator.c ---- */
+/* ---- site_work.c: what this site coordinates ---- */
 
 struct site_work *site__work(struct site_core *c, uint32_t sender, uint64_t id);
-struct site_work *site__add_work(struct site_core *c, uint32_t sender, uint64_t id);
+struct site_work *site__begin_work(struct site_core *c, uint32_t sender, uint64_t id,
+                                   enum site_work_state state);
 void site__load_dispatch(struct site_core *c, const struct site_dispatch *d);
 void site__drop_work(struct site_core *c, struct site_work *w);
 void site__work_state(struct site_core *c, struct site_work *w, enum site_work_state to);
 void site__free_works(struct site_core *c);
 bool site__is_filler(const struct site_work *w);
+struct site_item site__item_of(const struct site_work *w);
+/* To the sender, which may be this site: then it follows from the tables. */
+void site__tell(struct site_core *c, enum site_message_type type, const struct site_work *w);
+
+/* ---- site_accept.c ---- */
+
 /* A delegation of this or another site. */
 void site__accept(struct site_core *c, uint64_t now, const struct site_message *m,
                   const struct site_item *item);
 void site__granted(struct site_core *c, uint32_t from, const struct site_item *item);
 void site__denied(struct site_core *c, uint32_t from, const struct site_item *item);
+
+/* ---- site_sign.c ---- */
+
 void site__signed(struct site_core *c, uint64_t now, const struct site_item *item);
+void site__ask_approval(struct site_core *c, uint64_t now, struct site_work *w);
+void site__approval(struct site_core *c, uint64_t now, uint32_t from, const struct site_item *item);
+/* Another member asks: by this site's height, is that member the coordinator? */
+void site__approve(struct site_core *c, uint64_t now, const struct site_message *m,
+                   const struct site_item *item);
+
+/* ---- site_dispatch.c ---- */
+
+void site__sent(struct site_core *c, uint64_t now, struct site_work *w);
 void site__on_dispatched(struct site_core *c, uint64_t now, const struct site_write *w);
 void site__on_final_works(struct site_core *c, const struct site_event *ev);
+/* The bytes of a work can no longer be included, or are. */
+void site__over(struct site_core *c, uint64_t now, struct site_work *w);
+
+/* ---- site_coordinator.c ---- */
+
 void site__on_coordinator_message(struct site_core *c, uint64_t now, const struct site_message *m);
 void site__review_coordinator(struct site_core *c, uint64_t now);
 

@@ -142,7 +142,7 @@ static void fill(struct site_core *c, uint64_t now, uint64_t hole, const struct 
     }
     if (now < c->hole_at + c->config.hole_ms)
         return;
-    struct site_work *w = site__add_work(c, c->config.self, SITE_FILLER | hole);
+    struct site_work *w = site__begin_work(c, c->config.self, SITE_FILLER | hole, SITE_WORK_HELD);
     c->counts.fillers++;
     sign(c, w, hole);
     c->hole_at = 0;

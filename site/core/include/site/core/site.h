@@ -82,7 +82,7 @@ struct site_config {
     uint32_t letter_ms;       /* for which a message that is not on record is sent again; default
                                  60000 */
     uint32_t flight_max;      /* transactions of a sender that are delegated; default 1000 */
-    uint32_t work_max;        /* transactions at a coordinator; default 10000 */
+    uint32_t work_max;        /* transactions at a coordinator; default 2000 */
     uint32_t window_max;      /* nonces that are given and not final; default 1000 */
     uint32_t batch_max;       /* items of a message; default 500 */
 };
@@ -317,7 +317,8 @@ struct site_counts {
     uint64_t demoted, adopted, fillers;
 };
 
-struct site_core *site_core_new(const struct site_config *config); /* zeros = defaults */
+struct site_config site_config_filled(const struct site_config *config); /* defaults for zeros */
+struct site_core *site_core_new(const struct site_config *config);       /* zeros = defaults */
 struct site_core *site_core_free(struct site_core *c);
 
 /* Effects are valid until the next step. */
