@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
 #include "base/alloc.h"
 #include "base/check.h"
 #include "feed.pb-c.h"
 #include "feed/wire/wire.h"
+#include "wire/wire.h"
 
 /* Short names for what protoc-c calls things. */
 typedef Txrelay__Feed__V1__PublishRequest request_msg;
@@ -182,13 +182,6 @@ struct feed_wire_call_memory *feed_wire_call_free(struct feed_wire_call_memory *
 
 /* ---- what a client writes ---- */
 
-static void put_message(struct buf *out, const void *msg)
-{
-    size_t n = protobuf_c_message_get_packed_size(msg);
-    protobuf_c_message_pack(msg, buf_grow(out, n));
-    out->len += n;
-}
-
 static ProtobufCBinaryData bytes(const uint8_t *data, size_t len)
 {
     return (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)data, .len = len};
@@ -211,7 +204,7 @@ void feed_wire_call_write(struct buf *out, const struct feed_wire_call *call)
     c.deadline_block = call->deadline_block;
     c.retries = call->retries;
     c.spec_version = call->spec_version;
-    put_message(out, &c);
+    wire_put(out, &c);
 }
 
 /* One item with the messages that it may need. */
@@ -255,7 +248,7 @@ void feed_wire_request_write(struct buf *out, const struct feed_wire_item *items
         e.latest_acked = items[0].end.latest_acked;
         r.request_case = REQUEST_END;
         r.end_stream = &e;
-        put_message(out, &r);
+        wire_put(out, &r);
         return;
     }
     items_msg list = TXRELAY__FEED__V1__BLOCK_ITEMS__INIT;
@@ -269,7 +262,7 @@ void feed_wire_request_write(struct buf *out, const struct feed_wire_item *items
     list.items = pointers;
     r.request_case = REQUEST_ITEMS;
     r.block_items = &list;
-    put_message(out, &r);
+    wire_put(out, &r);
     free(pointers);
     free(rooms);
 }

@@ -2,20 +2,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "arena.h"
 #include "base/check.h"
 #include "feed.pb-c.h"
 #include "feed/wire/wire.h"
+#include "wire/wire.h"
 
 typedef Txrelay__Feed__V1__PublishResponse response_msg;
 #define CASE(name) TXRELAY__FEED__V1__PUBLISH_RESPONSE__RESPONSE_##name
-
-static void put_message(struct buf *out, const void *msg)
-{
-    size_t n = protobuf_c_message_get_packed_size(msg);
-    protobuf_c_message_pack(msg, buf_grow(out, n));
-    out->len += n;
-}
 
 void feed_wire_response_write(struct buf *out, const struct feed_wire_response *r)
 {
@@ -55,7 +48,7 @@ void feed_wire_response_write(struct buf *out, const struct feed_wire_response *
         msg.end_of_stream = &end;
         break;
     }
-    put_message(out, &msg);
+    wire_put(out, &msg);
 }
 
 static int take(const response_msg *msg, struct feed_wire_response *ret)

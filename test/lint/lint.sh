@@ -60,7 +60,7 @@ door 'libwebsockets\.h' '^net/|^test/'
 door 'openssl/[a-z0-9_]*\.h' '^net/|^chain/keys/|^election/|^store/|^test/'
 door 'nghttp2/nghttp2\.h' '^net/|^test/'
 door 'llhttp\.h' '^net/'
-door 'protobuf-c/protobuf-c\.h|feed\.pb-c\.h' '^feed/wire/'
+door 'protobuf-c/protobuf-c\.h|(feed|site)\.pb-c\.h' '^wire/|^feed/wire/|^site/wire/'
 door 'cyaml/cyaml\.h' '^main/'
 
 # Banned calls.

@@ -1,10 +1,10 @@
-#include "arena.h"
+#include "wire/wire.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/check.h"
+#include "base/buf.h"
 
 enum {
     CHUNK = 16384,
@@ -57,4 +57,11 @@ void arena_done(struct arena *a)
         free(c);
     }
     a->chunks = NULL;
+}
+
+void wire_put(struct buf *out, const void *message)
+{
+    size_t n = protobuf_c_message_get_packed_size(message);
+    protobuf_c_message_pack(message, buf_grow(out, n));
+    out->len += n;
 }

@@ -1,0 +1,122 @@
+/* Frames: what a stream between two sites carries. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "wire/wire.h"
+#include "wire_internal.h"
+
+struct site_wire_memory {
+    struct arena arena;
+    struct site_wire_item *items;
+};
+
+#define CASE(name) TXRELAY__SITE__V1__FRAME__FRAME_##name
+
+static int read_hello(const hello_msg *msg, struct site_wire_frame *ret, struct err *err)
+{
+    if (msg->version != SITE_WIRE_VERSION)
+        return err_set(err, ERR_PROTOCOL,
+                       "the site speaks version %u of the protocol, and this relay %d",
+                       msg->version, SITE_WIRE_VERSION);
+    if (strlen(msg->address) > SITE_WIRE_ADDRESS_MAX)
+        return err_set(err, ERR_PROTOCOL, "a relay's address has at most %d bytes",
+                       SITE_WIRE_ADDRESS_MAX);
+    ret->type = SITE_WIRE_HELLO;
+    ret->address = msg->address;
+    return 0;
+}
+
+static int read_refusal(const refusal_msg *msg, struct site_wire_frame *ret, struct err *err)
+{
+    if (msg->account.len != SELECTOR_ACCOUNT_BYTES || (int)msg->why < SITE_WIRE_NOT_LEADER ||
+        (int)msg->why > SITE_WIRE_OTHER_COMMITTEE || strlen(msg->leader) > SITE_WIRE_ADDRESS_MAX)
+        return err_set(err, ERR_PROTOCOL, "a refusal of a site does not say of what, or why");
+    ret->type = SITE_WIRE_REFUSAL;
+    memcpy(ret->refusal.account, msg->account.data, sizeof(ret->refusal.account));
+    ret->refusal.why = (enum site_wire_why)msg->why;
+    ret->refusal.leader = msg->leader;
+    return 0;
+}
+
+static int read_frame(const frame_msg *msg, struct site_wire_memory *m, struct site_wire_frame *ret,
+                      struct err *err)
+{
+    switch ((int)msg->frame_case) {
+    case CASE(HELLO):
+        return read_hello(msg->hello, ret, err);
+    case CASE(MESSAGE):
+        ret->type = SITE_WIRE_MESSAGE;
+        return site__wire_read_message(msg->message, &ret->message, &m->items, err);
+    case CASE(REFUSAL):
+        return read_refusal(msg->refusal, ret, err);
+    default:
+        return err_set(err, ERR_PROTOCOL, "a frame of a site is empty, or not of this version");
+    }
+}
+
+int site_wire_read(const uint8_t *data, size_t len, struct site_wire_frame *ret,
+                   struct site_wire_memory **ret_memory, struct err *err)
+{
+    if (len > SITE_WIRE_MAX)
+        return err_set(err, ERR_PROTOCOL, "a frame of a site has %zu bytes, at most %d", len,
+                       SITE_WIRE_MAX);
+    struct site_wire_memory *m = xcalloc(1, sizeof(*m));
+    arena_init(&m->arena, len);
+    *ret = (struct site_wire_frame){0};
+    const frame_msg *msg = (const frame_msg *)(void *)protobuf_c_message_unpack(
+        &txrelay__site__v1__frame__descriptor, &m->arena.allocator, len, data);
+    int rc = msg ? read_frame(msg, m, ret, err)
+                 : err_set(err, ERR_PROTOCOL, "not a Frame of site.proto, or too many short items");
+    if (rc) {
+        site_wire_free(m);
+        return rc;
+    }
+    *ret_memory = m;
+    return 0;
+}
+
+struct site_wire_memory *site_wire_free(struct site_wire_memory *m)
+{
+    if (m) {
+        free(m->items);
+        arena_done(&m->arena);
+        free(m);
+    }
+    return NULL;
+}
+
+/* ---- writing ---- */
+
+static char *text(const char *s)
+{
+    return (char *)(uintptr_t)s;
+}
+
+void site_wire_hello_write(struct buf *out, const char *address)
+{
+    hello_msg hello = TXRELAY__SITE__V1__HELLO__INIT;
+    frame_msg frame = TXRELAY__SITE__V1__FRAME__INIT;
+    PRE(strlen(address) <= SITE_WIRE_ADDRESS_MAX);
+    hello.version = SITE_WIRE_VERSION;
+    hello.address = text(address);
+    frame.frame_case = CASE(HELLO);
+    frame.hello = &hello;
+    wire_put(out, &frame);
+}
+
+void site_wire_refusal_write(struct buf *out, const uint8_t account[SELECTOR_ACCOUNT_BYTES],
+                             enum site_wire_why why, const char *leader)
+{
+    refusal_msg refusal = TXRELAY__SITE__V1__REFUSAL__INIT;
+    frame_msg frame = TXRELAY__SITE__V1__FRAME__INIT;
+    PRE(strlen(leader) <= SITE_WIRE_ADDRESS_MAX);
+    refusal.account.data = (uint8_t *)(uintptr_t)account;
+    refusal.account.len = SELECTOR_ACCOUNT_BYTES;
+    refusal.why = (Txrelay__Site__V1__Refusal__Why)why;
+    refusal.leader = text(leader);
+    frame.frame_case = CASE(REFUSAL);
+    frame.refusal = &refusal;
+    wire_put(out, &frame);
+}
