@@ -162,10 +162,15 @@ static void probe_inactive(struct manager *m)
     }
 }
 
+/* What the next tick tries again, or asks again. Each of these is here: a chain that makes a block
+ * only when there is an extrinsic for it (instant sealing, blocks on demand) makes none while this
+ * account waits for one. */
 static bool waits_for_beat(const struct manager *m)
 {
     return m->chain.up && m->phase == MANAGER_LEADING &&
-           (m->probe.at_tick || m->nonces.rewind || line_count(&m->line, ROW_UNSENT) ||
+           (m->probe.at_tick || m->nonces.rewind || m->send.gate_shut ||
+            m->writes.sign_after_tick > m->chain_tick.count ||
+            m->chain.version_since != UINT64_MAX || line_count(&m->line, ROW_UNSENT) ||
             line_count(&m->line, ROW_UNSURE) || line_count(&m->line, ROW_RESIGN));
 }
 

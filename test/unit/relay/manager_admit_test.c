@@ -161,6 +161,37 @@ static void not_signed(void **state)
     script_free(s);
 }
 
+/* A chain that makes a block only when there is an extrinsic for it makes none while rows wait in
+ * the outbox for the next block: they are tried again without one, at first after ten seconds. */
+static void no_block_comes(void **state)
+{
+    (void)state;
+    for (int doubt = 0; doubt < 2; doubt++) {
+        struct script *s = leading(5);
+        struct manager_outbox_row row = {.id = 1, .call = (const uint8_t *)"c", .call_len = 1};
+        row.waits = doubt;
+        row.bad = doubt ? "the chain has no such call" : NULL;
+        for (int k = 0; k < 3; k++) {
+            uint64_t before = s->now;
+            feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX,
+                                           .outbox = {.rows = &row, .count = 1}});
+            if (!doubt)
+                write_failed(s, MANAGER_FX_ADMIT, ERR_NET);
+            quiet(s);
+            tick(s);
+            assert_in_range(s->now - before, 5000, 60000);
+            expect(s, MANAGER_FX_WANT_OUTBOX);
+        }
+        row.waits = false;
+        row.bad = NULL;
+        feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX,
+                                       .outbox = {.rows = &row, .count = 1}});
+        expect(s, MANAGER_FX_ADMIT);
+        assert_int_equal(manager_deadline(s->m), UINT64_MAX); /* nothing waits any more */
+        script_free(s);
+    }
+}
+
 /* Conflicts without end are not repeated in a hot loop: the table is read again, with back-off. */
 static void conflicts_without_end(void **state)
 {
@@ -441,6 +472,7 @@ int main(void)
         cmocka_unit_test(chain_down_no_admission),
         cmocka_unit_test(conflict),
         cmocka_unit_test(not_signed),
+        cmocka_unit_test(no_block_comes),
         cmocka_unit_test(conflicts_without_end),
         cmocka_unit_test(unknown_committed),
         cmocka_unit_test(unknown_not_committed),
