@@ -300,7 +300,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN (SELECT r.new_id FROM retries r WHERE r.id = f.id);
     END IF;
-    SELECT x.alias, greatest(l.seen_block, c.seen_block) AS block INTO a FROM accounts x JOIN leadership l ON l.subject = x.account
+    SELECT x.alias, greatest(x.seen_block, l.seen_block, c.seen_block) AS block INTO a FROM accounts x JOIN leadership l ON l.subject = x.account
         LEFT JOIN relay_leases c ON l.leased AND c.holder = l.holder WHERE x.account = f.account;
     v_priority := coalesce((f.options ->> 'priority')::bigint, 0);
     v_tip := (f.options ->> 'tip')::numeric;

@@ -28,6 +28,7 @@
  *   mem_requeue.c    the way back to the outbox
  *   mem_reject.c     ends without a nonce
  *   mem_ask.c        requests of applications: cancellations and bumps
+ *   mem_retry.c      the third one: retries
  *   mem_operator.c   pauses, suspensions, policies, nonces
  *   mem_follow.c     what followers and the owner read
  *
@@ -309,6 +310,9 @@ void mem__enqueued(struct mem_session *s, struct mem_account *a, struct mem_row 
 int mem__key_use(struct mem_session *s, const struct mem_account *a, const char *key,
                  const uint8_t sha[MEM_SHA_LEN], int64_t *id, struct err *err);
 void mem__keys_settle(struct mem_session *s, bool committed);
+int64_t mem__wall_ms(const struct mem_db *db, int64_t at_us);     /* -1: none */
+/* The trace is shared. */
+struct mem_options mem__options_of(const struct mem_row *row);
 void mem__sha(struct store_bytes b, uint8_t out[MEM_SHA_LEN]);
 bool mem__cancelled(const struct mem_account *a, int64_t id);
 /* mem__outbox_end, of which the leader reads at its next poll for requests. */

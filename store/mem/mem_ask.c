@@ -186,15 +186,3 @@ void mem__bump(struct mem_session *s, struct store_ask *r)
     r->answer = "requested";
     mem__tell_wake(s->db, a);
 }
-
-/* The memory database keeps no options of what has ended. */
-void mem__retry(struct mem_session *s, struct store_ask *r)
-{
-    (void)s;
-    r->answer = "";
-    mem__fail(
-        &r->req.err, "TR011",
-        "retry: id is %lld; a relay without a database does not keep what has ended: send the "
-        "call again",
-        (long long)r->id);
-}

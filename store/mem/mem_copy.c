@@ -104,6 +104,7 @@ static void copy_ends(struct mem_tables *to, const struct mem_tables *from)
         mem__share(f->error);
         mem__share(f->key);
         mem__share(f->creator);
+        mem__share(f->options.trace);
         mem__share_bytes(f->call);
         if (f->id)
             mem__id_make(to, f->id)->end = from->finished_first + (int64_t)i;

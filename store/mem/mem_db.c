@@ -31,6 +31,15 @@ int64_t mem__from_wall(const struct mem_db *db, int64_t wall_ms)
     return mem_db_now_us(db) + (left > 0 ? left : 0);
 }
 
+int64_t mem__wall_ms(const struct mem_db *db, int64_t at_us)
+{
+    if (!at_us)
+        return -1;
+    if (!db->config.wall_us)
+        return at_us / 1000;
+    return (db->config.wall_us(db->config.arg) + (at_us - mem_db_now_us(db))) / 1000;
+}
+
 /* ---- life ---- */
 
 struct mem_db *mem_db_new(const struct mem_db_config *config)

@@ -123,8 +123,10 @@ static struct mem_finished record_of(const struct mem_row *row, const struct mem
     f.in.known = end->block != NULL;
     if (end->block)
         memcpy(f.in.hash, end->block, 32);
-    if (end->outcome != MEM_OK && row->id)
-        f.call = mem__share_bytes(row->call);
+    if (end->outcome == MEM_OK || !row->id)
+        return f;
+    f.call = mem__share_bytes(row->call);
+    f.options = mem__options_of(row);
     return f;
 }
 

@@ -17,15 +17,6 @@ static bool has_rows(const struct mem_row *row, int64_t now)
     return row->not_before_us <= now && (!row->deadline_us || row->deadline_us > now);
 }
 
-static int64_t wall_ms(const struct mem_db *db, int64_t at_us)
-{
-    if (!at_us)
-        return -1;
-    if (!db->config.wall_us)
-        return at_us / 1000;
-    return (db->config.wall_us(db->config.arg) + (at_us - mem_db_now_us(db))) / 1000;
-}
-
 static int64_t age_ms(const struct mem_db *db, const struct mem_row *row)
 {
     return (mem_db_now_us(db) - row->created_us) / 1000;
@@ -40,7 +31,7 @@ static struct store_outbox_row outbox_row(const struct mem_db *db, struct mem_an
         .presigned = row->table == MEM_OUTBOX_SIGNED,
         .waited = row->table == MEM_OUTBOX_SIGNED && row->wait_block >= 0,
         .priority = row->priority,
-        .deadline_ms = wall_ms(db, row->deadline_us),
+        .deadline_ms = mem__wall_ms(db, row->deadline_us),
         .creator = mem__put_text(answer, row->creator),
         .guard = row->guard,
         .tip = row->has_tip ? mem__put_amount(answer, row->tip) : NULL,

@@ -18,6 +18,7 @@ void mem__outbox_end(struct mem_db *db, struct mem_account *a, struct mem_row *r
                              .key = mem__share(row->key),
                              .creator = mem__share(row->creator),
                              .call = mem__share_bytes(row->call),
+                             .options = mem__options_of(row),
                              .created_us = row->created_us,
                              .finished_us = mem__stamp(db),
                              .used_block = -1};

@@ -241,6 +241,7 @@ static void drop_nonces(const struct mem_tables *t, struct mem_account *a)
         struct mem_nonce *x = a->nonces[i];
         if (!x->row && x->last_end < t->finished_first)
             mem__nonce_free(x);
+    mem__drop(f->options.trace);
         else
             a->nonces[n++] = x;
     }

@@ -144,6 +144,17 @@ struct mem_row {
     bool marked;
 };
 
+/* What it was enqueued with, as far as that is left, for a retry. */
+struct mem_options {
+    int32_t priority;
+    int64_t not_before_us, deadline_us;
+    uint32_t guard, retries;
+    bool has_tip, has_max_tip, presigned;
+    u128 tip, max_tip;
+    int64_t deadline_block;
+    const char *trace; /* NULL: none */
+};
+
 struct mem_finished {
     int64_t id, requeued; /* 0: NULL */
     int32_t account;
@@ -162,6 +173,8 @@ struct mem_finished {
     int64_t epoch;
     const char *key, *creator;
     struct store_bytes call;
+    struct mem_options options;
+    int64_t retried; /* the id of its retry; 0: none */
     int64_t created_us, admitted_us, in_block_us, finished_us;
     int64_t used_block; /* no column: the finalized block that usurped was said of; -1: none */
     int64_t before;     /* private: serial of the one before it at this nonce; -1: none */

@@ -11,8 +11,7 @@ struct store_ask {
     int64_t id;          /* cancel, bump, retry */
     const char *tip;     /* bump: decimal; NULL: the next step of the account's policy */
     const char *account; /* resume: alias, 0x id or address */
-    /* retry: 0: what the transaction had; STORE_ASK_NONE: none. The memory database keeps no
-     * options of what has ended, and refuses every retry. */
+    /* retry: 0: what the transaction had; STORE_ASK_NONE: none */
     int64_t deadline_ms, deadline_block;
     /* out. cancel: "cancelled" (it had no nonce), "requested", "finished"; bump: "queued" (it has
      * no nonce), "requested", "finished"; resume: ""; retry: the new id */

@@ -404,12 +404,10 @@ void test_cancel(void **state)
     store_req_done(&unknown.req);
 }
 
-/* The new id, or 0: it is refused. Postgres says why; the memory database refuses every one. */
+/* The new id, or 0: it is refused. */
 static int64_t ask_retry(struct store_ask r, const char *refusal)
 {
     char id[30];
-    if (!x.is_pg)
-        refusal = "does not keep what has ended";
     snprintf(id, sizeof(id), "%lld", (long long)r.id);
     RUN(&x, retry, &r);
     int64_t made = strtoll(r.answer, NULL, 10);
@@ -465,8 +463,6 @@ void test_retry(void **state)
     expect_again(second, hour, 5000000000);
     assert_int_equal(ask_retry((struct store_ask){.id = id}, NULL), second);
     expect_again(second, hour, 5000000000); /* and no other */
-    if (!x.is_pg)
-        return; /* there is nothing to go on with */
     assert_string_equal(ask_cancel(second), "cancelled");
     struct store_ask later = {
         .id = second, .deadline_ms = hour + 60000, .deadline_block = 6000000000};

@@ -220,6 +220,21 @@ static void rewind_account(struct diff *d, const struct mem_account *a)
 
 /* ---- the world ---- */
 
+/* The options of what has ended. A record never changes, so its triggers are switched off. */
+static void pass_options(struct diff *d, const char *by)
+{
+    char text[500];
+    snprintf(text, sizeof(text),
+             "UPDATE txrelay.finished_transactions SET options = options || "
+             "jsonb_strip_nulls(jsonb_build_object('not_before', (options ->> "
+             "'not_before')::timestamptz - %s, 'deadline', (options ->> 'deadline')::timestamptz "
+             "- %s)) WHERE options ?| '{not_before,deadline}'",
+             by, by);
+    free(diff_admin(d, "SET session_replication_role = replica"));
+    free(diff_admin(d, text));
+    free(diff_admin(d, "SET session_replication_role = origin"));
+}
+
 /* Rows of an open transaction are not seen, and have no times. */
 static void pass_time(struct diff *d)
 {
@@ -237,6 +252,7 @@ static void pass_time(struct diff *d)
              by, by, by, by, by, by, by, by);
     buf_printf(&d->said, " %d steps pass", steps);
     free(diff_admin(d, text));
+    pass_options(d, by);
     d->shift_us += steps * STEP_US;
     LIST_EACH (p, &d->db->sessions) /* idle for no longer than before */
         CONTAINER_OF(p, struct mem_session, node)->changed_us += steps * STEP_US;

@@ -178,6 +178,20 @@ static void ask(struct diff *d)
                  &u);
 }
 
+/* Of one that has ended, mostly. */
+static void ask_again(struct diff *d)
+{
+    size_t ended = mem_finished_count(d->db);
+    union any_request u = {.retry = {.id = any_id(d)}};
+    if (ended && diff_chance(d, 90))
+        u.retry.id = mem_finished_at(d->db, diff_below(d, ended))->id;
+    if (diff_chance(d, 30))
+        u.retry.deadline_ms = diff_chance(d, 50) ? STORE_ASK_NONE : some_time(d);
+    if (diff_chance(d, 30))
+        u.retry.deadline_block = diff_chance(d, 50) ? STORE_ASK_NONE : (int64_t)diff_below(d, 60);
+    diff_request(d, diff_below(d, RELAYS), MEM_REQUEST_retry, &u);
+}
+
 void diff_any_call(struct diff *d)
 {
     size_t account = diff_any_account(d);
@@ -189,8 +203,10 @@ void diff_any_call(struct diff *d)
         diff_read(d, diff_leader(d, account), account);
     else if (which < 50)
         enqueue(d);
-    else if (which < 56)
+    else if (which < 54)
         ask(d);
+    else if (which < 56)
+        ask_again(d);
     else if (which < 64)
         diff_application(d);
     else if (which < 67)

@@ -113,7 +113,8 @@ void diff_reset(struct diff *d)
         d, "TRUNCATE txrelay.leadership, txrelay.accounts, txrelay.relay_leases, txrelay.outbox, "
            "txrelay.outbox_presigned, txrelay.idempotency_keys, txrelay.pending_transactions, "
            "txrelay.cancellations, txrelay.bumps, txrelay.attempts, txrelay.refusals, "
-           "txrelay.finished_transactions, txrelay.members, txrelay.obstacles RESTART IDENTITY"));
+           "txrelay.finished_transactions, txrelay.members, txrelay.obstacles, txrelay.retries "
+           "RESTART IDENTITY"));
     free(diff_admin(d, "SET session_replication_role = origin"));
     free(diff_admin(d, "SELECT setval('txrelay.transaction_id', 1, false)"));
     free(diff_admin(d, "UPDATE txrelay.high_water SET highest_id = 0"));

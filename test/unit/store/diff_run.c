@@ -127,6 +127,8 @@ static void run_mem(struct diff *d, size_t relay, enum mem_request what, union a
         for (size_t i = 0; i < 2; i++)
             *times[i] += *times[i] ? d->shift_us / 1000 : 0;
     }
+    if (what == MEM_REQUEST_retry && u->retry.deadline_ms && u->retry.deadline_ms != STORE_ASK_NONE)
+        u->retry.deadline_ms += d->shift_us / 1000;
     if (!held(d, r, what, u))
         mem_session_run(r->mem, what, &u->req);
 }
@@ -145,8 +147,11 @@ void diff_found(struct diff *d, const char *what, const char *pg, const char *me
  * call. */
 static void align_ids(struct diff *d, enum mem_request what, const union any_request *pg)
 {
-    if (what == MEM_REQUEST_enqueue && !pg->req.err.code && pg->enqueue.id > d->db->t.last_id)
-        d->db->t.last_id = pg->enqueue.id - 1;
+    int64_t id = what == MEM_REQUEST_enqueue ? pg->enqueue.id
+                 : what == MEM_REQUEST_retry ? strtoll(pg->retry.answer, NULL, 10)
+                                             : 0;
+    if (!pg->req.err.code && id > d->db->t.last_id)
+        d->db->t.last_id = id - 1;
 }
 
 /* A session that was ended comes back, without its locks. */

@@ -174,6 +174,16 @@ static const char *kind_of(const char *text)
     return text && !strncmp(text, "the deadline", 12) ? "deadline" : text;
 }
 
+static void put_options(struct buf *b, const struct mem_options *o)
+{
+    char tip[40], max_tip[40];
+    buf_printf(b, "|%d/%d/%d/%u/%s/%s/%lld/%u/%d", o->priority, o->not_before_us != 0,
+               o->deadline_us != 0, o->guard, o->has_tip ? u128_text(o->tip, tip) : "-",
+               o->has_max_tip ? u128_text(o->max_tip, max_tip) : "-",
+               (long long)(o->deadline_block > 0 ? o->deadline_block : 0), o->retries,
+               o->presigned);
+}
+
 static void put_finished(struct buf *b, const struct mem_finished *f)
 {
     line(b, "finished");
@@ -192,7 +202,8 @@ static void put_finished(struct buf *b, const struct mem_finished *f)
     put_text(b, f->key);
     put_text(b, f->creator);
     put_bytes(b, f->call);
-    buf_printf(b, "|%d", f->in_block_us != 0);
+    put_options(b, &f->options);
+    buf_printf(b, "|%lld|%d", (long long)f->retried, f->in_block_us != 0);
 }
 
 /* ---- in the order of the statements ---- */

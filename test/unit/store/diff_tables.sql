@@ -43,7 +43,12 @@ SELECT concat_ws(E'\n',
         f.block_number::text, f.extrinsic_index::text, f.state::text, f.outcome::text,
         CASE WHEN f.error LIKE 'cancelled by%' THEN 'cancelled' WHEN f.error LIKE 'the deadline%' THEN 'deadline'
             ELSE f.error END, f.fee::text, f.attempts::text, f.epoch::text, f.key, f.creator,
-        encode(f.call, 'hex'), (f.in_block_at IS NOT NULL)::int::text], '|', 'NULL'), E'\n'
+        encode(f.call, 'hex'), (SELECT concat_ws('/', coalesce(x ->> 'priority', '0'), (x ? 'not_before')::int,
+            (x ? 'deadline')::int, coalesce(x ->> 'spec_version', '0'), coalesce(x ->> 'tip', '-'),
+            coalesce(x ->> 'max_tip', '-'), coalesce(x ->> 'deadline_block', '0'), coalesce(x ->> 'retries', '0'),
+            (x ? 'signed')::int) FROM (VALUES (coalesce(f.options, '{}'))) v (x)),
+        coalesce((SELECT t.new_id FROM txrelay.retries t WHERE t.id = f.id), 0)::text,
+        (f.in_block_at IS NOT NULL)::int::text], '|', 'NULL'), E'\n'
         ORDER BY f.account, coalesce(f.nonce, -1), coalesce(f.id, 0), coalesce(f.requeued, 0), f.attempts, f.hash,
         coalesce(f.block_number, -1), coalesce(f.extrinsic_index, -9), f.outcome)
  FROM txrelay.finished_transactions f),
