@@ -21,10 +21,12 @@ END
 $$;
 
 -- Pending rows above p_after_nonce (-1: all), in the order of nonces, with the bytes of the current
--- attempt. earlier: hashes of the other attempts at the nonce, which may still be included: first
--- the earlier_own ones with the transaction's own call, then fillers that were to stop one.
--- earlier_death: the last end of their eras, -1 if one is immortal. For a presigned transaction
--- only its own attempts count, because it may have a nonce that another one used.
+-- attempt. earlier: hashes of the row's other attempts, which may still be included: first the
+-- earlier_own ones with the transaction's own call, then fillers that were to stop it.
+-- earlier_death: the last end of their eras, -1 if one is immortal. The attempts at a nonce are not
+-- all the row's: the account may have used the nonce before, in a former life, and a block of that
+-- life may be read again. So a transaction has the attempts that name it, a filler those of
+-- whatever had the nonce before it, and neither has one that a block on record holds.
 CREATE OR REPLACE FUNCTION txrelay.leader_snapshot(p_account int, p_epoch bigint, p_after_nonce bigint, p_limit int)
 RETURNS TABLE (nonce bigint, id bigint, state text, hash bytea, attempt int, extrinsic bytea, call bytea,
     block_hash bytea, block_number bigint, era_birth bigint, era_death bigint, spec_version bigint,
@@ -47,7 +49,7 @@ BEGIN
             (SELECT ROW(array_agg(t.hash ORDER BY t.filler IS NOT NULL, t.number), count(*) FILTER (WHERE t.filler IS NULL),
                  CASE WHEN bool_or(t.era_death IS NULL) THEN -1 ELSE max(t.era_death) END)::earlier_attempts FROM attempts t
              WHERE t.account = p_account AND t.nonce = x.nonce AND t.number < x.attempt
-                 AND (NOT x.signed OR t.id = x.id)) END AS earlier
+                 AND (x.id IS NULL OR t.id = x.id) AND t.outcome <> 'included') END AS earlier
           FROM pending_transactions x WHERE x.account = p_account AND x.nonce > p_after_nonce
           ORDER BY x.account, x.nonce LIMIT p_limit) p
     CROSS JOIN LATERAL (SELECT * FROM attempts x WHERE x.account = p_account AND x.nonce = p.nonce

@@ -33,10 +33,11 @@ BEGIN
     IF cardinality(v_ended) <> v_count THEN
         SELECT u.*, p.state, f.outcome, t.number, t.filler INTO v_bad FROM unnest(p_nonces, p_hashes, p_outcomes)
                 u (nonce, hash, given)
-            LEFT JOIN LATERAL (SELECT x.number, x.filler FROM attempts x WHERE x.account = p_account
-                AND x.nonce = u.nonce AND x.hash = u.hash ORDER BY x.number DESC LIMIT 1) t ON true
-            LEFT JOIN LATERAL (SELECT x.state FROM pending_transactions x WHERE x.account = p_account
+            LEFT JOIN LATERAL (SELECT x.state, x.id FROM pending_transactions x WHERE x.account = p_account
                 AND x.nonce = u.nonce LIMIT 1) p ON true
+            LEFT JOIN LATERAL (SELECT x.number, x.filler FROM attempts x WHERE x.account = p_account
+                AND x.nonce = u.nonce AND x.hash = u.hash AND (p.id IS NULL OR x.id = p.id) AND x.outcome <> 'included'
+                ORDER BY x.number DESC LIMIT 1) t ON true
             LEFT JOIN LATERAL (SELECT x.outcome FROM finished_transactions x WHERE x.account = p_account
                 AND x.nonce = u.nonce AND (a.life_since IS NULL OR x.finished_at > a.life_since)
                 ORDER BY x.finished_at DESC LIMIT 1) f ON true
@@ -80,10 +81,11 @@ END
 $$;
 
 -- Moves rows from pending to finished in one statement, so that a row is not updated on its way
--- out. The block may contain any recorded attempt of the row. A row whose end contradicts that
--- stays; the result lists the nonces that ended. If the included attempt belongs to a transaction
--- that had ended before (leader_fill while its bytes could still be included), the nonce's record
--- says so, because no effect may be without a trace. Readers are notified of the last change of
+-- out. The block may contain any recorded attempt of the row (leader_snapshot says which are its
+-- own). A row whose end contradicts that stays; the result lists the nonces that ended. If the
+-- attempt that a filler's end names belongs to a transaction that had ended before (leader_fill
+-- while its bytes could still be included), the nonce's record says so, because no effect may be
+-- without a trace. Readers are notified of the last change of
 -- state and of the removal. In plpgsql, which keeps its plans: planning this takes longer than ten
 -- rows do.
 CREATE OR REPLACE FUNCTION txrelay.nonces_end(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
@@ -99,12 +101,13 @@ BEGIN
         DELETE FROM pending_transactions p
         USING unnest(p_nonces, p_hashes, p_block_hashes, p_block_numbers, p_indexes, p_outcomes, p_errors, p_fees)
                 b (nonce, hash, block, number, index, outcome, error, fee)
-            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
+            CROSS JOIN LATERAL (SELECT x.ctid AS at, x.id FROM pending_transactions x WHERE x.account = p_account
                 AND x.nonce = b.nonce OFFSET 0) x
-            LEFT JOIN LATERAL (SELECT t.number, t.filler, t.id FROM attempts t WHERE t.account = p_account
-                AND t.nonce = b.nonce AND t.hash = b.hash AND b.block IS NOT NULL ORDER BY t.number DESC LIMIT 1) t ON true
+            LEFT JOIN LATERAL (SELECT t.number, t.filler FROM attempts t WHERE t.account = p_account
+                AND t.nonce = b.nonce AND t.hash = b.hash AND b.block IS NOT NULL AND (x.id IS NULL OR t.id = x.id)
+                AND t.outcome <> 'included' ORDER BY t.number DESC LIMIT 1) t ON true
         WHERE p.ctid = x.at
-          AND (b.block IS NULL OR t.number IS NOT NULL AND (NOT p.signed OR t.id = p.id)
+          AND (b.block IS NULL OR t.number IS NOT NULL
                AND (p.id IS NULL OR (t.filler IS NULL) = (b.outcome IN ('ok', 'dispatch_error', 'unknown'))))
           AND (p.state <> 'finalized' OR (p.hash, p.block_hash) IS NOT DISTINCT FROM (b.hash, b.block))
         RETURNING p.account, p.nonce, p.account_id, p.id, p.hash, p.attempt, p.attempts, p.state, p.block_hash, p.error, p.key,
@@ -168,7 +171,8 @@ $$;
 -- Sends a transaction whose nonce was used without its effect back to the outbox, with its id,
 -- options, place and history; it gets another nonce. usurped: a foreign extrinsic used the nonce.
 -- dispatch_error: its own attempt with this hash did, which takes one of its retries. failed: the
--- nonce belongs to a former life of the account. The nonce leaves a record of its own (id NULL,
+-- nonce belongs to a former life of the account. All of them may come before the account is
+-- reconciled: in the outbox leader_adopt finds the transaction by its call. The nonce leaves a record of its own (id NULL,
 -- requeued: whose it was). Returns the number of rows.
 CREATE OR REPLACE FUNCTION txrelay.leader_requeue(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_block_hashes bytea[], p_block_numbers bigint[], p_indexes int[], p_outcomes text[], p_errors text[],
@@ -196,15 +200,13 @@ BEGIN
     ELSIF FOUND THEN
         PERFORM order_error(format('leader_requeue: nonce %s cannot be used up as %s', v_bad.nonce,
             coalesce(v_bad.outcome, 'NULL')), 'usurped, dispatch_error or failed; other ends are leader_finish''s.');
-    ELSIF a.reconcile_from IS NOT NULL AND 'failed' = ANY (p_outcomes) THEN
-        PERFORM not_reconciled('leader_requeue', a);
     END IF;
     SELECT u.nonce, u.outcome, p.state, p.retries, p.signed, t.number, t.filler INTO v_bad
         FROM unnest(p_nonces, p_hashes, p_outcomes) u (nonce, hash, outcome)
-        CROSS JOIN LATERAL (SELECT x.state, x.retries, x.signed FROM pending_transactions x WHERE x.account = p_account
+        CROSS JOIN LATERAL (SELECT x.id, x.state, x.retries, x.signed FROM pending_transactions x WHERE x.account = p_account
             AND x.nonce = u.nonce AND coalesce(x.id, 0) <> 0 OFFSET 0) p -- in a form that the index of ids does not fit
         LEFT JOIN LATERAL (SELECT x.number, x.filler FROM attempts x WHERE x.account = p_account AND x.nonce = u.nonce
-            AND x.hash = u.hash ORDER BY x.number DESC LIMIT 1) t ON true
+            AND x.hash = u.hash AND x.id = p.id AND x.outcome <> 'included' ORDER BY x.number DESC LIMIT 1) t ON true
         WHERE p.signed OR CASE WHEN u.outcome = 'dispatch_error' THEN p.retries = 0 OR t.number IS NULL OR t.filler IS NOT NULL
             ELSE p.state = 'finalized' END LIMIT 1;
     IF FOUND THEN

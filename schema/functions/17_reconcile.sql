@@ -69,7 +69,8 @@ $$;
 -- reaped. So an attempt is on record if its hash is. Anything else was signed for what the commits
 -- lost, or by another program, and is left alone. A row that an application holds is not passed
 -- over, because it would be sent a second time if that rolls back: the call fails with 55P03, and the
--- account waits. p_block: no block up to this one contains any of them. p_done: the account is
+-- account waits. p_block: no block up to this one contains any of them (nor does one up to the birth of
+-- its era contain an extrinsic of a call; blocks below may be of a former life). p_done: the account is
 -- reconciled if nothing was left to be adopted. What was adopted may have failed in its block, so
 -- that it goes back to the outbox, and another one of these may be its next try. p_read: all
 -- finalized blocks up to this one were read; NULL: an operator's option cuts the wait short. Returns
@@ -142,7 +143,7 @@ BEGIN
         INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
             transaction_version, block, epoch)
             VALUES (p_account, b.nonce, v_number, o.id, b.hash, b.extrinsic, b.tip, nullif(b.birth, -1),
-            nullif(b.death, -1), p_spec_version, p_transaction_version, p_block, p_epoch);
+            nullif(b.death, -1), p_spec_version, p_transaction_version, greatest(p_block, nullif(b.birth, -1)), p_epoch);
         UPDATE accounts t SET next_nonce = greatest(t.next_nonce, b.nonce + 1),
             transaction_version = coalesce(t.transaction_version, p_transaction_version) WHERE t.account = p_account;
         v_adopted := v_adopted + 1;

@@ -203,6 +203,11 @@ struct mem_nonce *mem__nonce_make(struct mem_account *a, int64_t nonce);
 int64_t mem__last_pending(const struct mem_account *a); /* -1: none */
 /* The number of the attempt with this hash, the last one if there are several; 0: none. */
 size_t mem__attempt_of(const struct mem_nonce *n, const uint8_t hash[32]);
+/* The account may have used the nonce before, in a former life. A transaction has the attempts that
+ * name it, a filler those of whatever had the nonce before it, and neither has one that a block on
+ * record holds. */
+bool mem__is_own(const struct mem_row *row, const struct mem_attempt *t);
+size_t mem__own_attempt(const struct mem_row *row, const uint8_t hash[32]); /* as above */
 struct mem_attempt *mem__current(const struct mem_row *row);
 void mem__attempt_add(struct mem_nonce *n, const struct mem_attempt *t);
 struct mem_id *mem__id(const struct mem_tables *t,
@@ -305,14 +310,14 @@ int64_t mem__lost_until(const struct mem_account *a); /* -1: not known yet */
 
 int64_t mem__new_id(struct mem_db *db);
 int64_t mem__from_wall(const struct mem_db *db, int64_t wall_ms); /* 0: none */
+int64_t mem__wall_ms(const struct mem_db *db, int64_t at_us);     /* -1: none */
+/* The trace is shared. */
+struct mem_options mem__options_of(const struct mem_row *row);
 void mem__enqueued(struct mem_session *s, struct mem_account *a, struct mem_row *row);
 /* The key's transaction: *id if it is new. TR012 where it stands for other bytes. */
 int mem__key_use(struct mem_session *s, const struct mem_account *a, const char *key,
                  const uint8_t sha[MEM_SHA_LEN], int64_t *id, struct err *err);
 void mem__keys_settle(struct mem_session *s, bool committed);
-int64_t mem__wall_ms(const struct mem_db *db, int64_t at_us);     /* -1: none */
-/* The trace is shared. */
-struct mem_options mem__options_of(const struct mem_row *row);
 void mem__sha(struct store_bytes b, uint8_t out[MEM_SHA_LEN]);
 bool mem__cancelled(const struct mem_account *a, int64_t id);
 /* mem__outbox_end, of which the leader reads at its next poll for requests. */

@@ -100,6 +100,8 @@ static bool adopt(struct mem_db *db, struct mem_account *a, const struct store_a
         mem__signed_pend(db, a, row, &t, nonce, call_of(in).len);
     } else if ((row = call_row(a, in))) {
         struct mem_attempt t = attempt_of(r, in, r->transaction_version, row->id);
+        if (in->era_birth > t.block && !PLANTED(FORMER_LIFE))
+            t.block = in->era_birth;
         mem__waiting_take(a, row);
         row->not_before_us = 0;
         mem__pend(db, a, row, nonce, &t);

@@ -187,9 +187,9 @@ static int check_lost(const struct mem_account *a, const struct store_finish *r,
 /* Does the end fit what is on record? */
 static bool fits(const struct mem_row *row, const struct mem_ending *end)
 {
-    size_t number = end->block ? mem__attempt_of(row->at, end->hash) : 0;
+    size_t number = end->block ? mem__own_attempt(row, end->hash) : 0;
     const struct mem_attempt *t = number ? &row->at->attempts[number - 1] : NULL;
-    if (end->block && (!t || (row->presigned && t->id != row->id)))
+    if (end->block && !t)
         return false;
     bool own = by_chain(end->outcome) || end->outcome == MEM_ENDED_UNKNOWN;
     if (end->block && row->id && !t->filler_len != own)

@@ -176,16 +176,15 @@ void mem__outbox(struct mem_session *s, struct store_outbox *r)
 
 /* ---- pending rows ---- */
 
-/* Hashes of earlier attempts at the nonce: those with a call of their own, or the fillers that were
- * to stop one. Of what was signed elsewhere its own alone: it may be at a nonce that another one
- * used. */
+/* Hashes of the row's earlier attempts: those with its own call, or the fillers that were to stop
+ * it. */
 static size_t put_earlier(const struct mem_row *row, bool fillers, uint8_t (*out)[32],
                           int64_t *death)
 {
     size_t n = 0;
     for (size_t i = 0; i + 1 < row->at->count; i++) {
         const struct mem_attempt *t = &row->at->attempts[i];
-        if (fillers != (t->filler_len != 0) || (row->presigned && t->id != row->id))
+        if (fillers != (t->filler_len != 0) || !mem__is_own(row, t))
             continue;
         memcpy(out[n++], t->hash, 32);
         if (t->era_death < 0)

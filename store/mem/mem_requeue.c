@@ -31,7 +31,7 @@ static int check_outcomes(const struct store_finish *r, struct err *err)
 static const char *refusal_of(const struct mem_row *row, const struct tx_end *in)
 {
     enum mem_outcome outcome;
-    size_t number = mem__attempt_of(row->at, in->hash);
+    size_t number = mem__own_attempt(row, in->hash);
     mem__outcome_of(in->outcome, &outcome);
     if (row->presigned)
         return "was signed elsewhere, for this nonce";
@@ -142,21 +142,11 @@ static void go_back(struct mem_db *db, struct mem_account *a, struct mem_row *ro
     mem__outbox_put(&db->t, a, row);
 }
 
-/* That its nonce belongs to a former life is no block's word. */
-static int check_lost(const struct mem_account *a, const struct store_finish *r, struct err *err)
-{
-    for (size_t i = 0; i < r->count; i++)
-        if (!strcmp(r->rows[i].outcome, "failed") && mem__check_reconciled(a, err))
-            return err->code;
-    return 0;
-}
-
 void mem__requeue(struct mem_session *s, struct store_finish *r)
 {
     struct mem_account *a = mem__fence(s->db, r->account, r->epoch, &r->req.err);
     if (!a || mem__check_nonces(r->count, mem__finish_nonce, r->rows, &r->req.err) ||
-        check_outcomes(r, &r->req.err) || check_lost(a, r, &r->req.err) ||
-        check_rows(a, r, &r->req.err))
+        check_outcomes(r, &r->req.err) || check_rows(a, r, &r->req.err))
         return;
     for (size_t i = 0; i < r->count; i++) {
         struct mem_row *row = mem__pending(a, (int64_t)r->rows[i].nonce);

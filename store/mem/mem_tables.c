@@ -114,6 +114,21 @@ size_t mem__attempt_of(const struct mem_nonce *n, const uint8_t hash[32])
     return 0;
 }
 
+bool mem__is_own(const struct mem_row *row, const struct mem_attempt *t)
+{
+    bool other = row->id && t->id != row->id, former = t->outcome == MEM_ATTEMPT_INCLUDED;
+    return (!other && !former) || PLANTED(FORMER_LIFE);
+}
+
+size_t mem__own_attempt(const struct mem_row *row, const uint8_t hash[32])
+{
+    for (size_t i = row->at->count; i; i--)
+        if (!memcmp(row->at->attempts[i - 1].hash, hash, 32) &&
+            mem__is_own(row, &row->at->attempts[i - 1]))
+            return i;
+    return 0;
+}
+
 struct mem_attempt *mem__current(const struct mem_row *row)
 {
     PRE(row->table == MEM_PENDING && row->at->count);
@@ -226,6 +241,7 @@ void mem__finished_done(struct mem_finished *f)
     mem__drop(f->error);
     mem__drop(f->key);
     mem__drop(f->creator);
+    mem__drop(f->options.trace);
     mem__drop_bytes(f->call);
 }
 
@@ -241,7 +257,6 @@ static void drop_nonces(const struct mem_tables *t, struct mem_account *a)
         struct mem_nonce *x = a->nonces[i];
         if (!x->row && x->last_end < t->finished_first)
             mem__nonce_free(x);
-    mem__drop(f->options.trace);
         else
             a->nonces[n++] = x;
     }

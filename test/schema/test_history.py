@@ -95,7 +95,14 @@ class Stop(Case):
                           'earlier': [], 'stop_outcome': None, 'stop_reason': None, 'earlier_own': 0})
 
     def test_own_ones_come_first_whatever_their_number(self):
-        """A nonce that is used again has fillers of its former transaction below own bytes of the present one."""
+        epoch, _ = self.pending()
+        self.stop(epoch)
+        self.attempt(self.relay, epoch, [0], [h32('own')])
+        self.attempt(self.relay, epoch, [0], [h32('newer')])
+        got, = self.snapshot(epoch)
+        self.assertEqual(([bytes(h) for h in got['earlier']], got['earlier_own']), ([h32(0), h32('own'), h32('filler')], 2))
+
+    def test_a_nonce_that_is_given_again_has_no_attempts_of_its_former_transaction(self):
         epoch, _ = self.pending()
         self.stop(epoch)
         self.finish(self.relay, epoch, (0, None, None, 'cancelled'))
@@ -103,9 +110,10 @@ class Stop(Case):
         self.admit(self.relay, epoch, self.enqueue(), [0], [h32('new')])
         self.attempt(self.relay, epoch, [0], [h32('newer')])
         got, = self.snapshot(epoch)
-        self.assertEqual(([bytes(h) for h in got['earlier']], got['earlier_own']),
-                         ([h32(0), h32('new'), h32('filler')], 2))
-        self.finish(self.relay, epoch, (0, h32('new'), BLOCK, 'ok'))
+        self.assertEqual(([bytes(h) for h in got['earlier']], got['earlier_own']), ([h32('new')], 1))
+        for tag, outcome in ((0, 'ok'), ('filler', 'cancelled')):
+            self.refused('TR003', self.finish, self.relay, epoch, (0, h32(tag), BLOCK, outcome), text='has no attempt')
+        self.assertEqual(self.finish(self.relay, epoch, (0, h32('new'), BLOCK, 'ok')), 1)
 
     def test_a_filler_that_took_the_nonce_is_none_of_these(self):
         epoch, _ = self.pending()

@@ -82,7 +82,7 @@ class Reconcile(Case):
         self.assertEqual([tuple(map(lambda v: bytes(v) if isinstance(v, memoryview) else v, r)) for r in got],
                          [(5, ids[0], b'a', h32('found 5'), 'signed', 1, 1), (7, ids[2], b'c', h32('found 7'), 'signed', 1, 1)])
         self.assertEqual(self.owner.rows('SELECT nonce, tip, era_birth, era_death, block FROM txrelay.attempts ORDER BY nonce'),
-                         [(5, 9, 64, 128, 40), (7, 9, 64, 128, 40)])
+                         [(5, 9, 64, 128, 64), (7, 9, 64, 128, 64)])
         self.assertEqual(self.account()['next_nonce'], 8)
         self.assertEqual(self.account()['reconcile_from'], 40, 'one of them may fail, and its next try is sought')
         self.assertEqual(self.adopt(epoch, (7, b'c', 0), (5, b'a', 0), (6, b'x', 0)), 0)
@@ -140,6 +140,60 @@ class Reconcile(Case):
         self.assertEqual(self.owner.rows('SELECT nonce, id FROM txrelay.pending_transactions'), [(0, waiting[0])])
         self.assertEqual(self.account()['next_nonce'], 1)
         self.assertEqual(self.finish(self.relay, epoch, (0, h32('found 0'), h32('block'), 'ok')), 1)
+
+    def test_a_block_of_the_former_life_ends_nothing_of_this_one(self):
+        """Blocks are read again from where commits may be lost, and the nonce has attempts of two lives."""
+        epoch, _ = self.pending(1, call=CALL)
+        self.finish(self.relay, epoch, (0, h32(0), h32('block'), 'ok'))
+        waiting = self.enqueue(call=b'later', retries=1)
+        self.assertEqual(self.adopt(epoch, (0, b'later', 0)), 1)
+        row, = self.snapshot(epoch)
+        self.assertEqual((row['id'], row['attempt'], row['earlier'], row['earlier_own'], row['earlier_death']),
+                         (waiting[0], 2, [], 0, 0))
+        self.assertEqual(row['block'], 64, 'no block up to the birth of its era holds it')
+        self.refused('TR003', self.finish, self.relay, epoch, (0, h32(0), h32('block'), 'ok'), text='has no attempt')
+        self.refused('TR003', self.requeue, self.relay, epoch, (0, 'dispatch_error', 'x', h32(0), h32('block')), text='no attempt')
+        self.assertEqual(self.finish(self.relay, epoch, (0, h32('found 0'), h32('later block'), 'ok')), 1)
+
+    def reborn(self, epoch):
+        self.relay.rows("SELECT txrelay.leader_pause(%s, %s, 'reaped', 'reaped')", self.alice, epoch)
+        self.relay.rows("SELECT txrelay.account_resume('alice')")
+        self.relay.rows('SELECT txrelay.leader_nonce(%s, %s, 0, true, true)', self.alice, epoch)
+
+    def test_nor_does_one_that_held_its_own_former_attempt(self):
+        """It failed in its block and went back to the outbox; the account was reaped, and gives it the same nonce again."""
+        epoch, ids = self.pending(1, call=CALL, retries=3)
+        self.requeue(self.relay, epoch, (0, 'dispatch_error', 'x', h32(0), h32('block')))
+        self.reborn(epoch)
+        self.admit(self.relay, epoch, ids, [0], [h32('new')])
+        row, = self.snapshot(epoch)
+        self.assertEqual((row['id'], row['attempt'], row['earlier']), (ids[0], 2, []))
+        for end in ((self.requeue, (0, 'dispatch_error', 'x', h32(0), h32('block'))),
+                    (self.finish, (0, h32(0), h32('block'), 'dispatch_error'))):
+            self.refused('TR003', end[0], self.relay, epoch, end[1], text='has no attempt')
+        self.assertEqual(self.finish(self.relay, epoch, (0, h32('new'), h32('later block'), 'ok')), 1)
+
+    def test_nor_a_filler_at_its_nonce(self):
+        epoch, _ = self.pending(1, call=CALL)
+        self.finish(self.relay, epoch, (0, h32(0), h32('block'), 'ok'))
+        self.reborn(epoch)
+        self.fill(self.relay, epoch, [0])
+        row, = self.snapshot(epoch)
+        self.assertEqual((row['id'], row['attempt'], row['earlier']), (None, 2, []))
+        self.refused('TR003', self.finish, self.relay, epoch, (0, h32(0), h32('block'), 'ok'), text='has no attempt')
+
+    def test_sent_again_in_a_new_life_that_was_lost(self):
+        """The lost commits had sent it back to the outbox, and given it another nonce in the new life."""
+        epoch, ids = self.pending(1, call=CALL)
+        self.renew(epoch, 40)
+        self.failover()
+        epoch = self.lead()
+        self.lost(epoch)
+        found = (3, CALL, 0)
+        self.assertEqual(self.requeue(self.relay, epoch, (0, 'failed', 'of a former life')), 1)
+        self.refused('TR003', self.admit, self.relay, epoch, ids, [1], text='not reconciled')
+        self.assertEqual(self.adopt(epoch, found, read=60 + 4096), 1)
+        self.assertEqual(self.owner.rows('SELECT nonce, id FROM txrelay.pending_transactions'), [(3, ids[0])])
 
     def test_one_nonce_in_several_lives(self):
         """The first that is ours is adopted: by the block, and what a pool has comes last."""
@@ -244,7 +298,6 @@ class Reconcile(Case):
                             (self.fill, self.relay, epoch, [4]),
                             (self.finish, self.relay, epoch, (0, h32(0), None, 'expired')),
                             (self.finish, self.relay, epoch, (0, h32(0), h32('b'), 'ok'), (1, h32(1), None, 'cancelled')),
-                            (self.requeue, self.relay, epoch, (0, 'failed')),
                             (self.relay.value, "SELECT txrelay.leader_reject(%s, %s, %s::bigint[], '{failed}', '{why}')",
                              self.alice, epoch, waits),
                             (self.relay.value, 'SELECT txrelay.leader_nonce(%s, %s, 9)', self.alice, epoch),

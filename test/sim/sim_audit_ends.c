@@ -13,7 +13,8 @@ static bool taken_by_another(const struct world *w, int account, uint64_t nonce,
     return false;
 }
 
-static void check_included(const struct audit *t, const struct tx_end *x)
+/* `id`: of the transaction that ends or goes on by this block; 0: a filler does. */
+static void check_included(const struct audit *t, int64_t id, const struct tx_end *x)
 {
     struct world *w = t->w;
     const struct chain *c = &w->chain;
@@ -25,6 +26,11 @@ static void check_included(const struct audit *t, const struct tx_end *x)
     HOLDS(w, x->index < b->count && b->txs[x->index] == tx && c->txs[tx].nonce == x->nonce, "I2",
           "nonce %llu of account %d ends as %s in block %u, which does not hold it at %u",
           (unsigned long long)x->nonce, t->account, x->outcome, block, x->index);
+    int64_t whose = c->txs[tx].id;
+    HOLDS(w, !id || !whose || whose == id, "I1",
+          "transaction %lld ends as %s by block %u, which holds what was signed for transaction "
+          "%lld",
+          (long long)id, x->outcome, block, (long long)whose);
 }
 
 /* None of its bytes at this nonce may get into a block any more. */
@@ -64,7 +70,7 @@ static void check_finish(const struct audit *t, const struct before *b, const st
     }
     if (!strcmp(x->outcome, "usurped"))
         return;
-    check_included(t, x);
+    check_included(t, b->id, x);
     const struct tx *tx = &w->chain.txs[tx_of_hash(w, x->hash)];
     const char *due = fate_of(w, tx) == FATE_OK ? "ok" : "dispatch_error";
     if (tx->id == 0 && b->id) /* it took the transaction's place */
@@ -91,7 +97,7 @@ void audit_requeued(const struct audit *t)
         HOLDS(w, id > 0 && !w->calls[id].presigned, "signed",
               "transaction %lld was signed elsewhere and goes back to the outbox", (long long)id);
         if (forgiven) {
-            check_included(t, x);
+            check_included(t, id, x);
             HOLDS(w, fate_of(w, &w->chain.txs[tx_of_hash(w, x->hash)]) == FATE_FAILS, "I1",
                   "transaction %lld goes back to the outbox and did not fail as a whole",
                   (long long)id);

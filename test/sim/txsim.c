@@ -353,7 +353,7 @@ static void run_plant(struct args *a, struct report *ret_sum)
                  {PLANT_WAIT_EXPIRED, 352, true},  {PLANT_WAIT_CANCELLED, 352, true},
                  {PLANT_LOCK_ANYBODYS, 3, false},  {PLANT_HEAD_KEPT_OUT, 3362, false},
                  {PLANT_BAN_KEPT, 3884, false},    {PLANT_LATER_IMMORTAL, 20000024671, false},
-                 {PLANT_ADOPTED_ONCE, 1150, true}};
+                 {PLANT_ADOPTED_ONCE, 1150, true}, {PLANT_FORMER_LIFE, 31000303882, true}};
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         if (known[i].plant != plant)
             continue;

@@ -81,6 +81,8 @@
     X(WAIT_CANCELLED, "wait-cancelled", "a transaction is cancelled at once during the wait")      \
     X(ADOPTED_ONCE, "adopted-once",                                                                \
       "the search for lost commits ends with what was found first, of which a retry may be left")  \
+    X(FORMER_LIFE, "former-life",                                                                  \
+      "a block of an account's former life ends what has the nonce now")                           \
     X(ILLEGAL_STATE, "illegal-state",                                                              \
       "a row changes its state by a transition that the table does not have")                      \
     X(FOREIGN_BELIEVED, "foreign-believed",                                                        \

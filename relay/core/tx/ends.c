@@ -184,11 +184,10 @@ static bool is_lost(const struct manager *m, const struct row *row)
 }
 
 /* While commits may be lost, only what a block shows is certain: other bytes of the transaction may
- * be out there at another nonce. */
+ * be out there at another nonce. In the outbox these find it. */
 static bool is_doubtful(const struct manager *m, const struct row *row)
 {
-    const struct tx_end *tx = &row->end->tx;
-    return m->reconcile.on && !tx->has_block && !(row->end->requeue && tx->used_block) &&
+    return m->reconcile.on && !row->end->tx.has_block && !row->end->requeue &&
            !manager__displaced(m, row);
 }
 
@@ -206,10 +205,10 @@ static struct row *ending(const struct manager *m, uint64_t from, bool requeue)
 bool manager__requeuing(const struct manager *m)
 {
     const struct row *row = line_first(&m->line, ROW_ENDING, 0);
-    while (row && (!row->end->requeue || is_doubtful(m, row)))
+    bool reaped = m->suspension.why == MANAGER_SUSPENSION_REAPED;
+    while (row && (!row->end->requeue || (reaped && !manager__dead(m, row))))
         row = line_first(&m->line, ROW_ENDING, row->nonce + 1);
-    return m->writes.out[MANAGER_FX_STORE_REQUEUE] ||
-           (row && m->suspension.why != MANAGER_SUSPENSION_REAPED);
+    return row || m->writes.out[MANAGER_FX_STORE_REQUEUE];
 }
 
 static void ends_pump(struct manager *m, bool requeue)
@@ -274,12 +273,17 @@ void manager__drop_holes(struct manager *m)
 
 /* ---- a former life ---- */
 
+static bool comes_back(const struct manager *m, const struct row *row)
+{
+    return m->account.requeue_usurped && row->id && !row->presigned && !row->stop;
+}
+
 /* A row of the account's former life whose bytes are all dead. */
 static void end_former(struct manager *m, struct row *row)
 {
     PRE(row->state != ROW_SUBMITTED && row->state != ROW_SIGNING);
     struct row_end *e = end(m, row, row->stop ? row->stop->outcome : "failed", row->hash, NULL);
-    e->requeue = m->account.requeue_usurped && row->id && !row->presigned && !row->stop;
+    e->requeue = comes_back(m, row);
     why_lost(row, "nonce %llu belongs to a former life of the account, which was reaped or rewound",
              (unsigned long long)row->nonce);
 }
@@ -300,6 +304,19 @@ void manager__end_life(struct manager *m)
                 "stay valid, so the account cannot go on",
                 (unsigned long long)row->nonce);
         if (manager__dead(m, row))
+            end_former(m, row);
+    }
+}
+
+/* The lost commits may have sent it back to the outbox, and then sent it again in the new life. It
+ * goes the same way, and what they have sent is adopted by its call. */
+void manager__requeue_resent(struct manager *m)
+{
+    PRE(m->reconcile.on && m->reconcile.adopt_due);
+    struct row *row;
+    for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at)); at = row->nonce + 1) {
+        bool here = row->state != ROW_SIGNING && row->state != ROW_SUBMITTED;
+        if (here && comes_back(m, row) && manager__dead(m, row) && manager__resent(m, row))
             end_former(m, row);
     }
 }

@@ -28,6 +28,8 @@ bool manager__requeuing(const struct manager *m);
 void manager__end_unused(struct manager *m, struct row *row, const char *outcome, const char *why);
 /* The account begins a new life: what its former one has signed and can no longer get in ends. */
 void manager__end_life(struct manager *m);
+/* Its rows that the lost commits sent again in the new one go back to the outbox. */
+void manager__requeue_resent(struct manager *m);
 /* If nothing else is open: holes with nothing signed behind them. */
 void manager__drop_holes(struct manager *m);
 bool manager__try_drop_gap(struct manager *m, struct row *row);

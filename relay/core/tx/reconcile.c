@@ -83,11 +83,10 @@ void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev
 
 /* ---- what is found ---- */
 
-static bool same_call(const struct row *row, const struct tx_included *x)
+static bool same_call(const struct row *row, const uint8_t *call, size_t len)
 {
-    return row->bytes && row->call_len == x->call_len &&
-           !memcmp(row->bytes + row->bytes_len - row->call_len,
-                   x->bytes + x->bytes_len - x->call_len, x->call_len);
+    return row->bytes && row->call_len == len &&
+           !memcmp(row->bytes + row->bytes_len - len, call, len);
 }
 
 /* Several lives of the account may have used one nonce: each extrinsic has a place of its own. */
@@ -140,7 +139,8 @@ bool manager__try_collect(struct manager *m, const struct tx_included *x,
     bool dead = !block && m->final.known && x->nonce < m->final.nonce; /* in a pool */
     if (!x->bytes || x->signature != TX_SIGNATURE_GOOD || over || dead)
         return false;
-    bool other = row && (row->presigned || row->end || row->foreign || !same_call(row, x));
+    bool other = row && (row->presigned || row->end || row->foreign ||
+                         !same_call(row, x->bytes + x->bytes_len - x->call_len, x->call_len));
     bool lost = m->reconcile.on && (row ? block != NULL : !on_record(m, x, block));
     if (!lost && (!row || other))
         return false;
@@ -231,6 +231,17 @@ bool manager__displaced(const struct manager *m, const struct row *row)
            row->end->tx.used_block && found_at(m, row->nonce);
 }
 
+bool manager__resent(const struct manager *m, const struct row *row)
+{
+    for (size_t i = 0; i < m->reconcile.found_count; i++) {
+        const struct tx_found *f = &m->reconcile.found[i];
+        if (f->nonce != row->nonce &&
+            same_call(row, f->bytes + f->bytes_len - f->call_len, f->call_len))
+            return true;
+    }
+    return false;
+}
+
 static bool any_displaced(const struct manager *m)
 {
     for (size_t i = 0; i < m->reconcile.found_count; i++) {
@@ -244,6 +255,9 @@ static bool any_displaced(const struct manager *m)
 
 void manager__adopt_pump(struct manager *m)
 {
+    bool reaped = m->suspension.why == MANAGER_SUSPENSION_REAPED;
+    if (m->reconcile.adopt_due && m->reconcile.on && reaped && m->phase >= MANAGER_CHAIN_WAIT)
+        manager__requeue_resent(m);
     struct adopt_view v = {
         .due = m->reconcile.adopt_due,
         .loaded = m->phase >= MANAGER_CHAIN_WAIT,

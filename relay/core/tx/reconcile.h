@@ -21,6 +21,8 @@ bool manager__try_collect(struct manager *m, const struct tx_included *x,
                           const struct manager_block *block);
 /* The first probe is answered; false: it is not yet certain what the database lost. */
 bool manager__try_reconcile(struct manager *m, uint64_t best_nonce);
+/* An extrinsic at another nonce was found that has the row's call. */
+bool manager__resent(const struct manager *m, const struct row *row);
 /* What the lost commits gave the nonce of this ending row to is adopted after that end. */
 bool manager__displaced(const struct manager *m, const struct row *row);
 void manager__adopt_pump(struct manager *m);

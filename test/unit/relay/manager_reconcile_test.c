@@ -888,6 +888,80 @@ static void used_in_two_lives(void **state)
     script_free(s);
 }
 
+/* Seed 31000303882 (lossy): the lost commits had sent a transaction of the former life back to the
+ * outbox, and sent it again in the new one. It goes back before that is adopted, if its own bytes
+ * are dead; what nobody found at another nonce waits for an operator. */
+static void sent_again_in_a_new_life(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        bool alive = i == 1, fails = i == 2, other = i == 3;
+        struct manager_account reaped = {.tip_cap = MANAGER_NO_CAP,
+                                         .paused = true,
+                                         .requeue_usurped = !fails,
+                                         .suspension = MANAGER_SUSPENSION_REAPED};
+        struct script *s = script_new(NULL);
+        struct tx_pending rows[2];
+        for (unsigned k = 0; k < 2; k++) {
+            rows[k] = loaded_row(s, 5 + k, "broadcast");
+            rows[k].submitted_block = 98;
+            rows[k].era_death = alive ? 160 : 100;
+        }
+        script_free(s);
+        s = loaded((struct manager_event){.snapshot = {.rows = rows,
+                                                       .count = 2,
+                                                       .next_nonce = 7,
+                                                       .used_nonce = -1,
+                                                       .reconcile = true,
+                                                       .reconcile_from = 98,
+                                                       .lost_until = 100,
+                                                       .account = &reaped}});
+        struct tx_included x = signed_at(0, 1, other ? 77 : 6);
+        block(s, 99, 1, 1, &x);
+        block(s, 100, 1, 0, NULL);
+        questions(s, 1, 0, NULL);
+        none(s, MANAGER_FX_STORE_FINISH);
+        if (i == 0) {
+            none(s, MANAGER_FX_STORE_ADOPT);
+            const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_REQUEUE);
+            assert_int_equal(fx->ends.count, 1);
+            assert_int_equal(fx->ends.rows[0].nonce, 6);
+            assert_string_equal(fx->ends.rows[0].outcome, "failed");
+            stored(s, MANAGER_FX_STORE_REQUEUE);
+        }
+        none(s, MANAGER_FX_STORE_REQUEUE);
+        const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_ADOPT);
+        assert_int_equal(fx->adopt.count, 1);
+        assert_true(fx->adopt.done);
+        script_free(s);
+    }
+}
+
+/* Seed 31000303882 (lossy): it was adopted in a new life of a reaped account, and the blocks that
+ * are read again begin in the former one, in which another transaction had its nonce. The database
+ * gives no hash of that one, so its block is not the row's. */
+static void adopted_in_a_later_life(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    struct tx_pending row = loaded_row(s, 0, "signed");
+    row.submitted_block = 96;
+    script_free(s);
+    s = loaded((struct manager_event){
+        .snapshot = {.rows = &row, .count = 1, .next_nonce = 1, .used_nonce = -1}});
+    struct tx_included former = signed_at(0, 9, 77), own = signed_at(0, 1, 0);
+    memcpy(own.hash, row.hash, 32);
+    block(s, 97, 1, 1, &former);
+    none(s, MANAGER_FX_STORE_FINISH);
+    block(s, 98, 0, 0, NULL);
+    none(s, MANAGER_FX_STORE_FINISH);
+    block(s, 99, 1, 1, &own);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
+    assert_string_equal(fx->ends.rows[0].outcome, "ok");
+    assert_int_equal(fx->ends.rows[0].block_number, 99);
+    script_free(s);
+}
+
 /* A pool may keep bytes whose nonce a final block has used. */
 static void used_nonce_in_a_pool(void **state)
 {
@@ -937,6 +1011,8 @@ int main(void)
         cmocka_unit_test(new_life_was_lost),
         cmocka_unit_test(used_in_a_later_block),
         cmocka_unit_test(used_in_two_lives),
+        cmocka_unit_test(sent_again_in_a_new_life),
+        cmocka_unit_test(adopted_in_a_later_life),
         cmocka_unit_test(used_nonce_in_a_pool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
