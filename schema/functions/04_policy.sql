@@ -136,7 +136,10 @@ DECLARE
 BEGIN
     UPDATE leadership t SET epoch = t.epoch + 1 WHERE t.subject = v_account;
     SELECT * INTO a FROM accounts t WHERE t.account = v_account FOR NO KEY UPDATE;
-    IF a.reconcile_from IS NOT NULL THEN
+    IF a.sited THEN
+        PERFORM bad_argument('account_rewind', 'account', format('is "%s", which has sites', a.alias),
+            'Its sites read the nonces from finalized blocks; there is nothing to go back to.');
+    ELSIF a.reconcile_from IS NOT NULL THEN
         PERFORM bad_argument('account_rewind', 'account', format('is "%s", whose lost commits are looked for from block %s on',
             a.alias, a.reconcile_from), 'Wait until blocked_accounts does not show it any more. If that block is wrong: '
             'account_reconcile(account, block).');
@@ -167,7 +170,7 @@ $$;
 CREATE OR REPLACE FUNCTION txrelay.leader_pause(p_account int, p_epoch bigint, p_suspension text, p_reason text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
-    a accounts := fence(p_account, p_epoch, 'account');
+    a accounts := fence(p_account, p_epoch, 'any account');
 BEGIN
     IF p_suspension NOT IN ('payment', 'reaped', 'signing', 'transaction_version') THEN
         PERFORM bad_argument('leader_pause', 'p_suspension', format('is "%s"; it must be payment, reaped, signing, '

@@ -60,7 +60,8 @@ BEGIN
     END IF;
     v_role := coalesce((SELECT coalesce(o.role, o.creator) FROM outbox o WHERE o.id = p_id),
         (SELECT coalesce(s.role, s.creator) FROM outbox_presigned s WHERE s.id = p_id ORDER BY s.id LIMIT 1),
-        (SELECT coalesce(p.role, p.creator) FROM pending_of(p_id) p));
+        (SELECT coalesce(p.role, p.creator) FROM pending_of(p_id) p),
+        (SELECT coalesce(t.role, t.creator) FROM site_transactions t WHERE t.id = p_id));
     IF v_role IS NOT NULL AND NOT has_role(v_role) THEN
         RETURN format('%s: transaction %s belongs to %s, and user %s is no member of it', p_function, p_id, v_role, session_user);
     END IF;

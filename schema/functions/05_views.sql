@@ -44,6 +44,11 @@ DECLARE
     v_before bigint;
     v_pending bigint;
 BEGIN
+    IF (SELECT a.sited FROM accounts a WHERE a.account = p_account) THEN
+        RETURN (SELECT CASE WHEN m.name IS NULL THEN 'site: no site coordinates the account now'
+                ELSE format('site: %s coordinates the account since block %s, and has not proposed bytes for it yet', m.name, s.since_height) END
+            FROM site_accounts s LEFT JOIN site_peers m ON m.account = s.account AND m.member = s.coordinator WHERE s.account = p_account);
+    END IF;
     SELECT count(*) INTO v_before FROM ( -- each of the two is a range of outbox_order
         (SELECT FROM outbox o WHERE o.account = p_account AND o.not_before IS NULL AND o.priority > v_priority LIMIT v_most)
         UNION ALL
@@ -61,7 +66,8 @@ $$;
 -- while the transaction waits, then what the attempt with this hash pays. waits: why it is not done yet;
 -- NULL: it is done. Only a reader who selects these two pays for looking them up. fee: what the
 -- chain took for the extrinsic of its record. retry_of, retried_as: the transaction that it was enqueued
--- in the place of, and the one in its own place.
+-- in the place of, and the one in its own place. coordinator: the site that proposed its bytes, where the account
+-- has sites.
 CREATE OR REPLACE VIEW txrelay.transactions AS
     SELECT o.id, a.alias AS account, '0x' || encode(a.account_id, 'hex') AS account_id, 'outbox' AS stage,
            'queued' AS state, NULL::bigint AS nonce, NULL::text AS hash, NULL::text AS block_hash,
@@ -71,7 +77,8 @@ CREATE OR REPLACE VIEW txrelay.transactions AS
            coalesce(CASE WHEN o.xmax <> 0 THEN 'row_held: ' || (SELECT h.who FROM txrelay.row_holder(o.xmax) h) END,
                CASE WHEN o.not_before > clock_timestamp() THEN 'not_before: it is not sent before ' || o.not_before
                    ELSE coalesce(txrelay.account_waits(o.account), txrelay.turn_waits(o.account, o.id)) END) AS waits, NULL::numeric AS fee,
-           (SELECT r.id FROM txrelay.retries r WHERE r.new_id = o.id) AS retry_of, NULL::bigint AS retried_as, o.traceparent
+           (SELECT r.id FROM txrelay.retries r WHERE r.new_id = o.id) AS retry_of, NULL::bigint AS retried_as, o.traceparent,
+           NULL::text AS coordinator
     FROM txrelay.outbox o JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT s.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'outbox', 'queued', s.nonce, '0x' || encode(s.hash, 'hex'),
@@ -79,7 +86,7 @@ CREATE OR REPLACE VIEW txrelay.transactions AS
            0, s.creator, s.key, s.created_at, coalesce(s.waits_since, s.created_at), NULL,
            coalesce('presigned: ' || s.waits, txrelay.account_waits(s.account),
                'turn: it was signed elsewhere, and the leader compares its nonce with the account''s next'), NULL, NULL, NULL,
-           s.traceparent
+           s.traceparent, NULL
     FROM txrelay.outbox_presigned s JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT p.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'pending', p.state::text, p.nonce,
@@ -97,15 +104,27 @@ CREATE OR REPLACE VIEW txrelay.transactions AS
                    WHEN 'finalized' THEN 'final: a final block holds it, and its end is being stored'
                    ELSE format('search: a node said %s; the leader asks where it is, and submits it again if it is nowhere', p.state)
                END), NULL,
-           (SELECT r.id FROM txrelay.retries r WHERE r.new_id = p.id), NULL, p.traceparent
+           (SELECT r.id FROM txrelay.retries r WHERE r.new_id = p.id), NULL, p.traceparent, NULL
     FROM txrelay.pending_transactions p JOIN txrelay.accounts a USING (account)
+    UNION ALL
+    SELECT t.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'pending', t.state::text, t.nonce, '0x' || encode(t.hash, 'hex'),
+           '0x' || encode(t.block_hash, 'hex'), t.block_number, NULL, t.error, t.attempts, t.creator, t.key, t.created_at,
+           t.updated_at, (SELECT x.tip FROM txrelay.attempts x WHERE x.account = t.account AND x.nonce = t.nonce AND x.number = t.attempt),
+           coalesce(txrelay.account_waits(t.account), CASE t.state
+               WHEN 'signed' THEN 'site: its bytes are stored, and the coordinator has not said yet that it has dispatched them'
+               WHEN 'in_block' THEN 'final: it is in block ' || coalesce(t.block_number::text, '0x' || encode(t.block_hash, 'hex'))
+                   || ', which is not final yet'
+               ELSE 'block: its coordinator has dispatched it, and no final block of this site has it yet' END), NULL,
+           (SELECT r.id FROM txrelay.retries r WHERE r.new_id = t.id), NULL, t.traceparent, m.name
+    FROM txrelay.site_transactions t JOIN txrelay.accounts a USING (account)
+    LEFT JOIN txrelay.site_peers m ON m.account = t.account AND m.member = t.coordinator
     UNION ALL
     SELECT f.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'finished', f.state::text, f.nonce,
            '0x' || encode(f.hash, 'hex'), '0x' || encode(f.block_hash, 'hex'), f.block_number, f.outcome::text, f.error,
            f.attempts, f.creator, f.key, f.created_at, f.finished_at,
            (SELECT t.tip FROM txrelay.attempts t WHERE t.account = f.account AND t.nonce = f.nonce AND t.hash = f.hash
             ORDER BY t.number DESC LIMIT 1), NULL, f.fee, (SELECT r.id FROM txrelay.retries r WHERE r.new_id = f.id),
-           (SELECT r.new_id FROM txrelay.retries r WHERE r.id = f.id), f.traceparent
+           (SELECT r.new_id FROM txrelay.retries r WHERE r.id = f.id), f.traceparent, f.coordinator
     FROM txrelay.finished_transactions f JOIN txrelay.accounts a USING (account);
 
 CREATE OR REPLACE VIEW txrelay.leaders AS
@@ -206,7 +225,10 @@ CREATE OR REPLACE VIEW txrelay.follow_accounts AS
 
 CREATE OR REPLACE VIEW txrelay.follow_pending AS
     SELECT p.account, p.nonce, p.id, p.hash, p.state, p.block_hash, p.block_number, p.error, p.creator, p.updated_at, p.traceparent
-    FROM txrelay.pending_transactions p;
+    FROM txrelay.pending_transactions p
+    UNION ALL
+    SELECT t.account, t.nonce, t.id, t.hash, t.state, t.block_hash, t.block_number, t.error, t.creator, t.updated_at, t.traceparent
+    FROM txrelay.site_transactions t;
 
 -- A nonce that was used while its transaction went back to the outbox is not an end.
 CREATE OR REPLACE VIEW txrelay.follow_finished AS

@@ -133,6 +133,20 @@ BEGIN
 END
 $$;
 
+-- The same for transactions of an account that has sites: two of them may have one nonce.
+CREATE OR REPLACE FUNCTION txrelay.site_update() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF queue_has_room() THEN
+        PERFORM pg_notify('pending_tx_update', change_text(n.account_id, n.nonce, n.hash, n.state, n.creator, n.updated_at,
+            n.id, n.block_hash, n.traceparent))
+        FROM new_rows n JOIN old_rows o USING (id)
+        WHERE n.state <> o.state OR n.hash <> o.hash OR n.block_hash IS DISTINCT FROM o.block_hash;
+    END IF;
+    RETURN NULL;
+END
+$$;
+
 -- Returns a position in microseconds since 1970: everything that ended before it is visible to a
 -- reader from now on. That is now, or the start of the oldest open transaction that has ended
 -- something: an application may cancel and commit an hour later. The clock is read first, so a

@@ -101,6 +101,10 @@ BEGIN
                 encode((SELECT a.account_id FROM accounts a WHERE a.account = v_account), 'hex')),
                 'Blocks of its former life would be taken for this one''s. Use enqueue, or another account.');
         END IF;
+        IF EXISTS (SELECT FROM accounts a WHERE a.account = v_account AND a.sited) THEN
+            PERFORM bad_argument('enqueue_signed', 'account', format('is %s, which has sites: the one that coordinates gives the nonces',
+                (SELECT a.alias FROM accounts a WHERE a.account = v_account)), 'Use enqueue.');
+        END IF;
         PERFORM check_use('enqueue_signed', v_account);
         PERFORM check_full('enqueue_signed', v_account);
     EXCEPTION WHEN SQLSTATE 'TR000' OR insufficient_privilege OR lock_not_available THEN

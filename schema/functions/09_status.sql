@@ -70,11 +70,14 @@ SET plan_cache_mode = force_custom_plan AS $$
     WITH place AS (
         SELECT p.account, p.nonce, p.attempt, p.state, p.error FROM pending_of(history.id) p WHERE p.id IS NOT NULL
         UNION ALL
+        SELECT s.account, s.nonce, s.attempt, s.state, s.error FROM site_transactions s WHERE s.id = history.id
+        UNION ALL
         (SELECT DISTINCT f.account, f.nonce, NULL::int, NULL::tx_state, NULL::text FROM (
             SELECT x.account, x.nonce FROM finished_transactions x WHERE x.id = history.id
             UNION ALL
             SELECT x.account, x.nonce FROM finished_transactions x WHERE x.requeued = history.id) f
-        WHERE f.nonce IS DISTINCT FROM (SELECT p.nonce FROM pending_of(history.id) p))
+        WHERE f.nonce IS DISTINCT FROM coalesce((SELECT p.nonce FROM pending_of(history.id) p),
+            (SELECT s.nonce FROM site_transactions s WHERE s.id = history.id)))
     ), tried AS (
         SELECT t.*, CASE WHEN t.number = p.attempt THEN p.state ELSE t.state END AS last_state,
             CASE WHEN t.number = p.attempt THEN coalesce(p.error, t.error) ELSE t.error END AS last_error
@@ -132,8 +135,12 @@ BEGIN
                     ORDER BY s.account, s.nonce, s.id LIMIT counts.most + 1)) w
             UNION ALL
             SELECT 'pending', p.state::text, p.created_at, NULL, row_number() OVER (), count(*) OVER ()
-            FROM (SELECT t.state, t.created_at FROM pending_transactions t WHERE t.account = a.account AND t.id IS NOT NULL
-                ORDER BY t.account, t.nonce LIMIT counts.most + 1) p
+            FROM (
+                (SELECT t.state, t.created_at FROM pending_transactions t WHERE t.account = a.account AND t.id IS NOT NULL
+                    ORDER BY t.account, t.nonce LIMIT counts.most + 1)
+                UNION ALL
+                (SELECT t.state, t.created_at FROM site_transactions t WHERE t.account = a.account
+                    ORDER BY t.account, t.nonce LIMIT counts.most + 1)) p
             UNION ALL
             SELECT 'finished', f.outcome::text, f.created_at, f.fee, row_number() OVER (), count(*) OVER ()
             FROM (

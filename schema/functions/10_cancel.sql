@@ -72,16 +72,17 @@ $$;
 
 -- The account of a transaction that waits in the outbox, if lost commits may have sent it: the
 -- account is not reconciled, or not claimed yet since the failover; with a minus if it was signed
--- elsewhere. NULL: it may end at once.
+-- elsewhere. Also that of one whose account has sites: its leader knows what was granted. NULL: it may end at once.
 CREATE OR REPLACE FUNCTION txrelay.cancel_waits(p_id bigint) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 BEGIN
     RETURN (SELECT CASE WHEN w.signed THEN -w.account ELSE w.account END FROM (
             (SELECT o.account, false AS signed FROM outbox o WHERE o.id = p_id ORDER BY o.id LIMIT 1) UNION ALL
-            (SELECT s.account, true FROM outbox_presigned s WHERE s.id = p_id ORDER BY s.id LIMIT 1)) w
-        CROSS JOIN LATERAL (SELECT x.reconcile_from, l.timeline FROM accounts x JOIN leadership l ON l.subject = x.account
+            (SELECT s.account, true FROM outbox_presigned s WHERE s.id = p_id ORDER BY s.id LIMIT 1) UNION ALL
+            (SELECT t.account, false FROM site_transactions t WHERE t.id = p_id ORDER BY t.id LIMIT 1)) w
+        CROSS JOIN LATERAL (SELECT x.reconcile_from, x.sited, l.timeline FROM accounts x JOIN leadership l ON l.subject = x.account
             WHERE x.account = w.account OFFSET 0) a
-        WHERE a.reconcile_from IS NOT NULL OR NOT a.timeline = ANY (timelines()));
+        WHERE a.reconcile_from IS NOT NULL OR a.sited OR NOT a.timeline = ANY (timelines()));
 END
 $$;
 
@@ -111,6 +112,7 @@ BEGIN
         ELSIF v_account IS NOT NULL THEN
             INSERT INTO cancellations (id, account, asked_by) VALUES (cancel.id, v_account, session_user)
                 ON CONFLICT DO NOTHING;
+            PERFORM tell_outbox(v_account);
             RETURN 'requested';
         ELSIF outbox_end(NULL, ARRAY[cancel.id], ARRAY['cancelled']::tx_outcome[], ARRAY['cancelled by '
                       || session_user], NULL) = 1 THEN
@@ -205,6 +207,19 @@ BEGIN
             'with it', bump.id), HINT = 'Sign another extrinsic with the same nonce and a higher tip and send it to a node.';
     END IF;
     FOR v_turn IN 1..2 LOOP -- as in cancel
+        -- Where the account has sites, its leader reads the tip from bumps: the next bytes pay it. No row is locked, because
+        -- a grant must not wait for an application.
+        SELECT x.account, greatest(coalesce(x.tip, (a.policy ->> 'tip_start')::numeric, 0), (SELECT b.tip FROM bumps b WHERE b.id = bump.id))
+                AS tip, x.max_tip, a.policy INTO v_row
+            FROM (SELECT o.account, o.tip, o.max_tip FROM outbox o WHERE o.id = bump.id UNION ALL
+                  SELECT t.account, t.tip, t.max_tip FROM site_transactions t WHERE t.id = bump.id) x
+            JOIN accounts a ON a.account = x.account AND a.sited;
+        IF FOUND THEN
+            PERFORM check_bounds('bump', (SELECT a.alias FROM accounts a WHERE a.account = v_row.account), 0, coalesce(bump.tip, 1));
+            PERFORM bump_ask(bump.id, v_row.account, bumped_tip(bump.tip, v_row.tip, v_row.max_tip, v_row.policy));
+            PERFORM tell_outbox(v_row.account);
+            RETURN 'queued';
+        END IF;
         -- Waits for an admission that is under way. A later admission finds a newer version of the
         -- row than it read and still assigns the lower tip, which is why the row in bumps outlives
         -- it.

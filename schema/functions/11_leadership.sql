@@ -86,7 +86,7 @@ BEGIN
 END
 $$;
 
--- Compares the epoch of any subject. p_lock: 'read' takes no lock; anything else locks the row, so
+-- Compares the epoch of any subject. p_lock: 'read' and 'any read' take no lock; anything else locks the row, so
 -- that a subject has one writer at a time. Its callers have set the search_path and the owner's
 -- rights, so it has none of its own.
 CREATE OR REPLACE FUNCTION txrelay.subject_fence(p_subject int, p_epoch bigint, p_lock text) RETURNS void
@@ -94,7 +94,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     l txrelay.leadership;
 BEGIN
-    IF p_lock = 'read' THEN
+    IF p_lock IN ('read', 'any read') THEN
         SELECT * INTO l FROM txrelay.leadership t WHERE t.subject = p_subject;
     ELSE
         PERFORM txrelay.be_durable();
@@ -120,20 +120,24 @@ $$;
 -- The fence of an account: compares the epoch and returns the account as of after the wait. p_lock:
 -- 'read' and 'update' as in subject_fence; 'account' also locks the account's row, for functions
 -- that write it. They wait for an application or operator that holds it, before they lock anything
--- else. Without a search_path, as subject_fence.
+-- else. It refuses an account that has sites (22_sites.sql), except in the forms 'any read', 'any
+-- update' and 'any account'. Without a search_path, as subject_fence.
 CREATE OR REPLACE FUNCTION txrelay.fence(p_account int, p_epoch bigint, p_lock text) RETURNS txrelay.accounts
 LANGUAGE plpgsql AS $$
 DECLARE
     a txrelay.accounts;
 BEGIN
     PERFORM txrelay.subject_fence(p_account, p_epoch, p_lock);
-    IF p_lock = 'account' THEN
+    IF p_lock IN ('account', 'any account') THEN
         SELECT * INTO a FROM txrelay.accounts t WHERE t.account = p_account FOR NO KEY UPDATE;
     ELSE
         SELECT * INTO a FROM txrelay.accounts t WHERE t.account = p_account;
     END IF;
     IF a.account IS NULL THEN
         PERFORM txrelay.subject_unknown(p_account); -- it is a subject of another kind
+    ELSIF a.sited AND p_lock NOT LIKE 'any%' THEN
+        PERFORM txrelay.order_error(format('account %s has sites, and this relay has none for it in its configuration', a.alias),
+            'Configure the sites of the account at this relay too, or end them with txrelay.account_unsite.');
     END IF;
     RETURN a;
 END

@@ -99,7 +99,7 @@ CREATE OR REPLACE FUNCTION txrelay.leader_cleanup(p_account int, p_epoch bigint,
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    a accounts := fence(p_account, p_epoch, 'update');
+    a accounts := fence(p_account, p_epoch, 'any update');
     v_before timestamptz := clock_timestamp() - p_age; -- read once, so that an index can be used
     v_attempts bigint;
     v_keys bigint;
@@ -132,6 +132,7 @@ BEGIN
           AND (SELECT b.id FROM outbox b WHERE b.id = o.id LIMIT 1) IS NULL
           AND (SELECT b.id FROM outbox_presigned b WHERE b.id = o.id ORDER BY b.id LIMIT 1) IS NULL
           AND (pending_of(o.id)).id IS NULL
+          AND (SELECT b.id FROM site_transactions b WHERE b.id = o.id LIMIT 1) IS NULL
         ORDER BY o.created_at LIMIT p_limit));
     GET DIAGNOSTICS v_keys = ROW_COUNT;
     DELETE FROM feed_batches b WHERE b.ctid = ANY (ARRAY(

@@ -7,6 +7,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, 
 BEGIN
     RETURN greatest((SELECT h.highest_id FROM high_water h WHERE h.one), (SELECT max(o.id) FROM outbox o),
         (SELECT max(s.id) FROM outbox_presigned s), (SELECT max(p.id) FROM pending_transactions p),
+        (SELECT max(t.id) FROM site_transactions t),
         (SELECT max(f.id) FROM finished_transactions f), 0);
 END
 $$;

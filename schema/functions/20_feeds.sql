@@ -231,7 +231,7 @@ RETURNS TABLE (outcome text, last_number bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
-    a accounts := fence(p_account, p_epoch, 'update');
+    a accounts := fence(p_account, p_epoch, 'any update');
     v_count int := batch_size('leader_feed_take', cardinality(p_calls), cardinality(p_priorities), cardinality(p_not_before),
         cardinality(p_deadlines), cardinality(p_guards), cardinality(p_tips), cardinality(p_max_tips),
         cardinality(p_deadline_blocks), cardinality(p_retries));

@@ -9,6 +9,11 @@ CREATE TRIGGER pending_new AFTER INSERT ON txrelay.pending_transactions REFERENC
 CREATE TRIGGER pending_update AFTER UPDATE ON txrelay.pending_transactions REFERENCING OLD TABLE AS old_rows
     NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION txrelay.pending_update();
 
+CREATE TRIGGER site_new AFTER INSERT ON txrelay.site_transactions REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION txrelay.pending_new();
+CREATE TRIGGER site_update AFTER UPDATE ON txrelay.site_transactions REFERENCING OLD TABLE AS old_rows
+    NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION txrelay.site_update();
+
 -- Rules that hold for every role, the owner included.
 CREATE TRIGGER pending_final BEFORE UPDATE ON txrelay.pending_transactions
     FOR EACH ROW WHEN (OLD.state = 'finalized' AND (NEW.state IS DISTINCT FROM OLD.state OR NEW.hash IS DISTINCT FROM OLD.hash

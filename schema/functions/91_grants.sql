@@ -10,7 +10,7 @@ REVOKE ALL ON ALL ROUTINES IN SCHEMA txrelay FROM PUBLIC, txrelay_follower, txre
 GRANT USAGE ON SCHEMA txrelay TO txrelay_follower, txrelay_app, txrelay_relay;
 GRANT SELECT ON txrelay.schema_version, txrelay.schema_functions, txrelay.transactions, txrelay.leaders,
     txrelay.blocked_accounts, txrelay.blocked_relays, txrelay.follow_accounts, txrelay.follow_pending, txrelay.follow_finished, txrelay.follow_kept,
-    txrelay.follow_sources, txrelay.feed_cursors
+    txrelay.follow_sources, txrelay.feed_cursors, txrelay.sites, txrelay.site_members
     TO txrelay_follower, txrelay_app, txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.status, txrelay.history, txrelay.counts, txrelay.follow_position,
     txrelay.row_holder, txrelay.session_text, txrelay.account_waits, txrelay.turn_waits, txrelay.account_of
@@ -42,3 +42,6 @@ GRANT EXECUTE ON FUNCTION txrelay.feed_create, txrelay.feed_publishers, txrelay.
     txrelay.feed_remove, txrelay.leader_feeds, txrelay.leader_feed_take TO txrelay_relay;
 GRANT SELECT ON txrelay.tokens, txrelay.operations TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.token_create, txrelay.token_revoke, txrelay.token_use, txrelay.operate TO txrelay_relay;
+GRANT SELECT ON txrelay.site_accounts, txrelay.site_peers, txrelay.site_transactions, txrelay.site_dispatches TO txrelay_relay;
+GRANT EXECUTE ON FUNCTION txrelay.leader_site_setup, txrelay.leader_site_load, txrelay.leader_site_rows, txrelay.leader_site_match,
+    txrelay.leader_site_store, txrelay.leader_site_note, txrelay.account_unsite TO txrelay_relay;

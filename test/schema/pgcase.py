@@ -206,7 +206,8 @@ class Case(unittest.TestCase):
                               "txrelay.outbox_presigned, "
                               "txrelay.idempotency_keys, txrelay.cancellations, txrelay.bumps, txrelay.pending_transactions, "
                               "txrelay.attempts, txrelay.refusals, txrelay.finished_transactions, txrelay.outbox_full, txrelay.obstacles, txrelay.retries, "
-                              "txrelay.tokens, txrelay.operations RESTART IDENTITY")
+                              "txrelay.tokens, txrelay.operations, txrelay.site_accounts, txrelay.site_peers, txrelay.site_transactions, "
+                              "txrelay.site_dispatches RESTART IDENTITY")
         self.owner = self.session('installer')
         self.app = self.session('app')
         self.relay = self.session('relay')

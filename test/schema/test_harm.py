@@ -316,8 +316,34 @@ class Locks(Harm):
         signed = self.app.value('SELECT txrelay.enqueue_signed(%s)', bytes([len(body) << 2 & 255 | 1, len(body) >> 6]) + body)
         self.owner.rows("SELECT txrelay.feed_create('prices', 'alice', ARRAY[sha256('p')])")
         statements = self.statements(queued, signed, pending, bumped)
-        self.assertEqual(sorted(statements), names, 'a new statement of the leader needs its place here')
-        for lock in self.locks(queued, signed, pending, bumped):
+        sited = self.sited_statements()
+        self.assertEqual(sorted({**statements, **sited}), names, 'a new statement of the leader needs its place here')
+        self.beside_locks(self.locks(queued, signed, pending, bumped), statements)
+        _, granted, waiting = self.sited
+        self.beside_locks([f'SELECT txrelay.cancel({x})' for x in (granted, waiting)] + [f'SELECT txrelay.bump({x}, 50)' for x in (granted, waiting)]
+                          + [f'LOCK TABLE txrelay.{v} IN ACCESS SHARE MODE' for v in ('transactions', 'sites', 'site_members', 'follow_pending')]
+                          + ["SELECT txrelay.enqueue('south', '\\x0102', key => 'k')"], sited)
+
+    def sited_statements(self):
+        """An account that has sites, with a granted and a waiting transaction."""
+        south = self.register(self.relay, 'south', 44)
+        epoch = self.claim(self.relay, account=south)['epoch']
+        self.relay.rows('''SELECT txrelay.account_policy('south', '{"tip_cap": 100}')''')
+        setup = f"({south}, {epoch}, '{{s,t}}', '{{x,y}}', ARRAY[sha256('south'), sha256('south')], 0, false, false, false, 9, 64, 0, 10, '{{5,5}}')"
+        self.relay.rows(f'SELECT txrelay.leader_site_setup{setup}')
+        granted, waiting = [self.app.value("SELECT txrelay.enqueue('south', '\\x0001')") for _ in range(2)]
+
+        def store(tx, nonce):
+            return (f"({south}, {epoch}, '{{grant}}', '{{1}}', '{{{tx}}}', ARRAY[sha256('s{nonce}')], '{{0}}', '{{{nonce}}}', '{{NULL}}', '{{40}}', "
+                    "ARRAY['\\x84'::bytea], '{0}', '{1}', '{1}', '{NULL}', '{NULL}', ARRAY[NULL]::bytea[], '{NULL}', '{NULL}', '{NULL}', '{}')")
+        self.relay.rows(f'SELECT txrelay.leader_site_store{store(granted, 5)}')
+        self.sited = south, granted, waiting
+        return {'leader_site_setup': setup, 'leader_site_load': f'({south}, {epoch})', 'leader_site_rows': f"({south}, {epoch}, 9, '{{}}')",
+                'leader_site_match': f"({south}, {epoch}, ARRAY['\\x0001'::bytea], '{{NULL}}')", 'leader_site_store': store(waiting, 6),
+                'leader_site_note': f"({south}, {epoch}, 'ACTIVE', 0, 1, 'x', 0)"}
+
+    def beside_locks(self, locks, statements):
+        for lock in locks:
             for name, arguments in statements.items():
                 with self.subTest(lock=lock, statement=name):
                     self.holds(lock)
