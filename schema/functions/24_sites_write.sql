@@ -21,10 +21,10 @@ BEGIN
     WHERE t.ctid = x.at;
     WITH given AS MATERIALIZED (
         SELECT b.*, (SELECT coalesce(max(t.number), 0) FROM attempts t WHERE t.account = a.account AND t.nonce = b.nonce)
-            + row_number() OVER (PARTITION BY b.nonce ORDER BY b.n) AS number
+            + row_number() OVER (PARTITION BY b.nonce ORDER BY b.n) AS nth
         FROM unnest(p_rows) b
     ), again AS (
-        UPDATE site_transactions p SET nonce = b.nonce, site_key = b.site_key, hash = b.hash, attempt = b.number, dies = greatest(p.dies, b.death), coordinator = b.member,
+        UPDATE site_transactions p SET nonce = b.nonce, site_key = b.site_key, hash = b.hash, attempt = b.nth, dies = greatest(p.dies, b.death), coordinator = b.member,
             attempts = p.attempts + 1, state = 'signed', block_hash = NULL, block_number = NULL, error = NULL, epoch = p_epoch,
             updated_at = clock_timestamp()
         FROM given b CROSS JOIN LATERAL (SELECT x.ctid AS at FROM site_transactions x WHERE x.id = b.id AND x.account = a.account
@@ -33,18 +33,18 @@ BEGIN
     ), moved AS (
         DELETE FROM outbox o USING given b CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox x WHERE x.id = b.id
             AND x.account = a.account OFFSET 0) x
-        WHERE o.ctid = x.at RETURNING o.*, b.n, b.nonce, b.site_key, b.hash, b.number, b.death, b.member
+        WHERE o.ctid = x.at RETURNING o.*, b.n, b.nonce, b.site_key, b.hash, b.nth, b.death, b.member
     ), granted AS (
         INSERT INTO site_transactions (id, account, account_id, nonce, site_key, hash, attempt, dies, coordinator, attempts, state,
             epoch, call, key, creator, role, priority, deadline, guard, tip, max_tip, deadline_block, retries, traceparent, created_at)
-        SELECT m.id, a.account, a.account_id, m.nonce, m.site_key, m.hash, m.number, m.death, m.member, m.attempts + 1, 'signed',
+        SELECT m.id, a.account, a.account_id, m.nonce, m.site_key, m.hash, m.nth, m.death, m.member, m.attempts + 1, 'signed',
             p_epoch, m.call, m.key, m.creator, m.role, m.priority, m.deadline, m.guard, m.tip, m.max_tip, m.deadline_block, m.retries,
             m.traceparent, m.created_at
         FROM moved m ORDER BY m.n
     ), tried AS (
         INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
             transaction_version, block, epoch, site_key, coordinator)
-        SELECT a.account, b.nonce, b.number, b.id, b.hash, b.extrinsic, coalesce(b.tip, 0), nullif(b.birth, -1), b.death,
+        SELECT a.account, b.nonce, b.nth, b.id, b.hash, b.extrinsic, coalesce(b.tip, 0), nullif(b.birth, -1), b.death,
             coalesce(b.spec_version, 0), coalesce(b.transaction_version, 0), v_block, p_epoch, b.site_key, b.member
         FROM given b WHERE b.n IN (SELECT g.n FROM again g UNION ALL SELECT m.n FROM moved m)
     )

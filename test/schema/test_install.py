@@ -168,7 +168,7 @@ class Rights(Case):
                        (follower, 'SELECT txrelay.cancel(1)'),
                        (follower, 'SELECT txrelay.bump(1)'),
                        (follower, 'SELECT * FROM txrelay.finished_transactions'),
-                       (follower, 'DELETE FROM txrelay.follow_pending'),
+                       (follower, 'DELETE FROM txrelay.follow_finished'),
                        (self.app, 'UPDATE txrelay.follow_accounts SET alias = alias'),
                        (self.app, "INSERT INTO txrelay.outbox (account, call) VALUES (1, '\\x00')"),
                        (self.app, 'SELECT * FROM txrelay.outbox'),

@@ -27,8 +27,11 @@ class Sites(Case):
         self.keys = [h32('alice') if i == NORTH or not self.own_keys else h32(f'key of {n}') for i, n in enumerate(NAMES)]
         self.setup_sites()
 
+    def refused(self, sqlstate, call, *args, text=(), **named):
+        return super().refused(sqlstate, lambda: call(*args, **named), text=text)
+
     def setup_sites(self, **changed):
-        v = dict(names=NAMES, addresses=['', 'south:9944', 'east:9944'], keys=self.keys, self=NORTH, own=self.own_keys, sticky=False,
+        v = dict(names=NAMES, addresses=['', 'south:9944', 'east:9944'], keys=self.keys, me=NORTH, own=self.own_keys, sticky=False,
                  down=False, range=1000, era=ERA, approvals=0, final=self.final, next=self.next)
         v.update(changed)
         return self.relay.rows('SELECT txrelay.leader_site_setup(%s, %s, %s::text[], %s::text[], %s::bytea[], %s, %s, %s, %s, %s, %s, %s, '
@@ -67,6 +70,11 @@ class Sites(Case):
     def waiting(self):
         return [r['id'] for r in self.poll() if r['kind'] == 'row']
 
+    def successor(self):
+        """Another relay leads; the former one is gone."""
+        self.relay.rows('SELECT txrelay.leader_release(%s, %s, %s)', self.alice, self.account()['epoch'], self.account()['holder'])
+        return self.lead('another relay')
+
     def lose_commits(self):
         """As a claim on another timeline notes it."""
         self.owner.rows('UPDATE txrelay.leadership SET timeline = timeline - 1')
@@ -80,7 +88,7 @@ class Kept(Sites):
         first, second, third = self.enqueue(3)
         a, b = self.grant(first, 5), self.grant(second, 6, member=EAST)
         self.write(dict(a, kind='grant', member=SOUTH))  # the same grant twice is one (P94)
-        load, head = self.load(self.lead('relay-b'))
+        load, head = self.load(self.successor())
         self.assertEqual((head['final'], head['wait_until'], head['lost']), (100, 0, False))
         self.assertEqual([(r['member'], r['nonce']) for r in load['key']], [(0, 5), (1, 5), (2, 5)])
         self.assertEqual([(r['id'], r['call'], r['stop']) for r in load['tx']], [(first, b'\0\1', False), (second, b'\0\1', False)])
@@ -125,7 +133,7 @@ class Kept(Sites):
         tx, = self.enqueue()
         own = self.grant(tx, 7, member=NORTH)
         self.write(dict(own, kind='dispatch', member=NORTH, extrinsic=None))
-        load, _ = self.load(self.lead('relay-b'))  # 2C: the successor sends these
+        load, _ = self.load(self.successor())  # 2C: the successor sends these
         self.assertEqual([(r['member'], r['id'], r['nonce'], r['extrinsic']) for r in load['dispatch']],
                          [(NORTH, -2**63 + 6, 6, filler['extrinsic']), (NORTH, tx, 7, own['extrinsic']), (SOUTH, 77, 5, theirs['extrinsic'])])
         self.epoch = self.account()['epoch']
@@ -153,7 +161,7 @@ class Kept(Sites):
     def test_an_old_epoch_writes_nothing(self):
         tx, = self.enqueue()
         old = self.epoch
-        self.epoch = self.lead('relay-b')
+        self.epoch = self.successor()
         for call in (lambda: self.write(dict(self.bytes_of(tx), kind='grant', member=SOUTH), epoch=old),
                      lambda: self.relay.rows('SELECT * FROM txrelay.leader_site_load(%s, %s)', self.alice, old),
                      lambda: self.relay.rows("SELECT txrelay.leader_site_note(%s, %s, 'ACTIVE', 0, 1, 'x', 0)", self.alice, old)):
@@ -265,7 +273,7 @@ class Lost(Sites):
 
     def test_the_wait_is_a_row_and_a_successor_goes_on_with_it(self):
         first, second = self.enqueue(2)
-        self.relay.rows("SELECT txrelay.member_heartbeat('relay-b', 'b:1', 1, 140)")
+        self.relay.rows("SELECT txrelay.member_heartbeat('relay-b', 'b:1', 1, 1000, p_best => 140)")
         self.lose_commits()
         _, head = self.load()
         self.assertEqual((head['lost'], head['wait_until'], head['highest']), (True, 0, 140))
@@ -273,7 +281,7 @@ class Lost(Sites):
             self.refused('TR003', self.write, write, text='not reconciled')
         self.write(dict(kind='wait', number=103))
         self.write(dict(kind='wait', number=102))  # a later word only moves it on
-        self.epoch = self.lead('relay-b')
+        self.epoch = self.successor()
         _, head = self.load()
         self.assertEqual((head['lost'], head['wait_until']), (False, 103))
         for _ in range(2):
@@ -477,14 +485,14 @@ class Members(Sites):
                          ('ACTIVE', 'north', 91, 'south is silent', 1, 0))
         self.assertEqual(self.app.rows('SELECT site, self, address, away, coordinates FROM txrelay.site_members ORDER BY member'),
                          [('north', True, '', False, True), ('south', False, 'south:9944', True, False), ('east', False, 'east:9944', False, False)])
-        self.lead('relay-b')
+        self.successor()
         v = self.view()
         self.assertEqual((v['state'], v['coordinator']), (None, None))  # what a former leader saw says nothing
 
     def test_p06_members_change_only_while_nothing_is_granted(self):
         tx, = self.enqueue()
         g = self.grant(tx)
-        changes = (dict(names=['north', 'west', 'east']), dict(self=SOUTH), dict(era=32), dict(names=NAMES[:2], addresses=['', ''],
+        changes = (dict(names=['north', 'west', 'east']), dict(me=SOUTH), dict(era=32), dict(names=NAMES[:2], addresses=['', ''],
                    keys=self.keys[:2], next=[5, 5]))
         for change in changes:
             self.refused('TR003', self.setup_sites, **change, text='has granted transactions')
@@ -501,7 +509,7 @@ class Members(Sites):
 
     def test_a_configuration_that_cannot_be_is_refused(self):
         for change, text in ((dict(names=['north', 'south', 'south']), 'twice'), (dict(names=['north', 'a b', 'c']), '"a b"'),
-                             (dict(self=3), '0 to 2'), (dict(self=None), 'p_self'), (dict(keys=[h32('x')] * 3), 'does not fit'),
+                             (dict(me=3), '0 to 2'), (dict(me=None), 'p_self'), (dict(keys=[h32('x')] * 3), 'does not fit'),
                              (dict(own=True), 'twice'), (dict(own=True, keys=[h32('alice'), b'x', h32('y')]), 'site south'),
                              (dict(range=0), 'p_range_blocks'), (dict(era=3), 'p_era_blocks'), (dict(approvals=3), 'p_approvals'),
                              (dict(final=None), 'not known'), (dict(next=[5, None, 5]), 'not known'), (dict(names=[], addresses=[], keys=[], next=[]), '1 to 32')):
@@ -528,7 +536,7 @@ class Members(Sites):
         self.relay.rows("SELECT txrelay.account_unsite('alice')")
         self.refused('TR001', self.write, dict(kind='drop', hash=h32('x')), epoch=old)
         self.assertEqual(self.app.rows('SELECT * FROM txrelay.sites'), [])
-        epoch, _ = self.pending(1, first=6, epoch=self.lead('relay-c'))
+        epoch, _ = self.pending(1, first=6, epoch=self.successor())
         self.refused('TR003', self.relay.rows, 'SELECT * FROM txrelay.leader_site_load(%s, %s)', self.alice, epoch, text='has no sites')
 
 
