@@ -209,25 +209,21 @@ BEGIN
     FOR v_turn IN 1..2 LOOP -- as in cancel
         -- Where the account has sites, its leader reads the tip from bumps: the next bytes pay it. No row is locked, because
         -- a grant must not wait for an application.
-        SELECT x.account, greatest(coalesce(x.tip, (a.policy ->> 'tip_start')::numeric, 0), (SELECT b.tip FROM bumps b WHERE b.id = bump.id))
-                AS tip, x.max_tip, a.policy INTO v_row
+        SELECT 'queued' AS answer, true AS sited, x.account, a.alias, greatest(coalesce(x.tip, (a.policy ->> 'tip_start')::numeric, 0),
+                (SELECT b.tip FROM bumps b WHERE b.id = bump.id)) AS tip, x.max_tip, a.policy INTO v_row
             FROM (SELECT o.account, o.tip, o.max_tip FROM outbox o WHERE o.id = bump.id UNION ALL
                   SELECT t.account, t.tip, t.max_tip FROM site_transactions t WHERE t.id = bump.id) x
             JOIN accounts a ON a.account = x.account AND a.sited;
-        IF FOUND THEN
-            PERFORM check_bounds('bump', (SELECT a.alias FROM accounts a WHERE a.account = v_row.account), 0, coalesce(bump.tip, 1));
-            PERFORM bump_ask(bump.id, v_row.account, bumped_tip(bump.tip, v_row.tip, v_row.max_tip, v_row.policy));
-            PERFORM tell_outbox(v_row.account);
-            RETURN 'queued';
-        END IF;
-        -- Waits for an admission that is under way. A later admission finds a newer version of the
+        -- Otherwise this waits for an admission that is under way. A later admission finds a newer version of the
         -- row than it read and still assigns the lower tip, which is why the row in bumps outlives
         -- it.
-        SELECT true AS queued, o.account, a.alias, least(coalesce(o.tip, (a.policy ->> 'tip_start')::numeric, 0), o.max_tip,
-                (a.policy ->> 'tip_cap')::numeric) AS tip, o.max_tip, a.policy
-            INTO v_row FROM outbox o JOIN accounts a ON a.account = o.account WHERE o.id = bump.id FOR UPDATE OF o;
         IF NOT FOUND THEN
-            SELECT false AS queued, p.account, a.alias, t.tip, p.max_tip, a.policy INTO v_row FROM pending_of(bump.id) p
+            SELECT 'queued' AS answer, false AS sited, o.account, a.alias, least(coalesce(o.tip, (a.policy ->> 'tip_start')::numeric, 0),
+                    o.max_tip, (a.policy ->> 'tip_cap')::numeric) AS tip, o.max_tip, a.policy
+                INTO v_row FROM outbox o JOIN accounts a ON a.account = o.account WHERE o.id = bump.id FOR UPDATE OF o;
+        END IF;
+        IF NOT FOUND THEN
+            SELECT 'requested' AS answer, false AS sited, p.account, a.alias, t.tip, p.max_tip, a.policy INTO v_row FROM pending_of(bump.id) p
                 CROSS JOIN LATERAL (SELECT x.alias, x.policy FROM accounts x WHERE x.account = p.account OFFSET 0) a
                 CROSS JOIN LATERAL (SELECT x.tip FROM attempts x WHERE x.account = p.account AND x.nonce = p.nonce
                     AND x.number = p.attempt OFFSET 0) t;
@@ -241,12 +237,12 @@ BEGIN
                 RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM, HINT = v_hint;
             END;
             PERFORM bump_ask(bump.id, v_row.account, v_tip);
-            IF v_row.queued THEN
+            IF v_row.answer = 'queued' AND NOT v_row.sited THEN
                 UPDATE outbox o SET tip = v_tip WHERE o.id = bump.id;
-                RETURN 'queued';
+            ELSE
+                PERFORM tell_outbox(v_row.account);
             END IF;
-            PERFORM tell_outbox(v_row.account);
-            RETURN 'requested';
+            RETURN v_row.answer;
         ELSIF EXISTS (SELECT FROM finished_transactions f WHERE f.id = bump.id) THEN
             RETURN 'finished';
         END IF;
