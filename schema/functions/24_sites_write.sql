@@ -1,7 +1,7 @@
 -- txrelay: sites: what the leader of an account that has sites writes. 14_admit.sql explains batches and plans.
 --
--- One call stores the effects of one step of the core (site/core), so they are one transaction. The rules that must hold
--- whoever writes are checked here: S-I3 and S-I5 (docs/design.md, section 10), the bound of eras, the wait after lost commits.
+-- One call stores the effects of one step of the core (site/core), so they are one transaction. The rules that hold
+-- for any writer are checked here: S-I3 and S-I5 (docs/design.md, section 10), the bound of eras, the wait after lost commits.
 
 -- Gives transactions bytes: those of the outbox become site_transactions; those that have bytes keep their place and get newer
 -- ones. One element per transaction. Returns how many it found.

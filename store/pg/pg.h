@@ -10,6 +10,8 @@
  *   pg_operator.c     work session: cancel, bump, resume
  *   pg_retention.c    a connection of its own
  *   pg_feeds.c        a connection of its own: feeds, and their batches
+ *   pg_sites.c        a connection of its own: sites, what they write
+ *   pg_sites_read.c   what they read
  *   pg_sample.c       a sample of all accounts for metrics */
 #ifndef STORE_PG_PG_H
 #define STORE_PG_PG_H

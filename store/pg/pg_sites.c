@@ -1,4 +1,5 @@
-/* Sites, on a connection of their own: the session, and the writes. pg_sites_read.c has the reads. */
+/* Sites, on a connection of their own: the session, and the writes. pg_sites_read.c has the
+ * reads. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -19,7 +19,7 @@ KEPT = {  # regular expressions of whole names
     'poll_(covered|outbox_state)': 'the models compare what the core believes with the truth',
     'answer(_at|s_dump)': 'the simulated node answers with every row, and docs/answers.md has each',
     'config_keys|config__range': 'a test compares docs/config.md with the table of keys',
-    'site_[a-z_]*|selector_[a-z_]*':
+    '(store_)?sites?_[a-z_]*|selector_[a-z_]*':
         'the core of the sites is complete by itself; the room that uses it comes with the link',
     'loop_open_handles': 'tests wait until everything is closed',
     'feed_door_(address|sessions)|grpc_server_connections':

@@ -142,8 +142,8 @@ struct store_site_rows {
 void store_site_rows_start(struct store_sites *s, struct store_site_rows *r,
                            void (*cb)(struct store_site_rows *r));
 
-/* During the wait after lost commits: whose call an extrinsic of a finalized block carries. `equal`:
- * how many transactions that have not ended have this call; only one is certain. */
+/* During the wait after lost commits: whose call an extrinsic of a finalized block carries.
+ * `equals`: how many transactions that have not ended have this call; only one is certain. */
 struct store_site_match {
     /* in */
     int32_t account;
@@ -190,9 +190,9 @@ struct store_site_write {
     const char *fee;             /* decimal; NULL: not known */
 };
 
-/* All or nothing. Refused where a rule does not hold, which is a fault of the caller: bytes that are
- * granted while others at another place can be included or during the wait, bytes that outlive
- * final + era_blocks, a transaction that is cancelled while its bytes can be included. */
+/* All or nothing. It is refused where a rule does not hold, which is a fault of the caller: bytes
+ * that are granted while others at another place can be included, or during the wait; bytes that
+ * outlive final + era_blocks; a transaction that is stopped while its bytes can be included. */
 struct store_site_apply {
     /* in */
     int32_t account;

@@ -110,12 +110,12 @@ ANSWER(setup)
 ANSWER(apply)
 ANSWER(note)
 
-#define RUN_SITE(w, request, r)                                                                    \
+#define RUN_SITE(w, start, on, r)                                                                  \
     do {                                                                                           \
         int before = answered;                                                                     \
         (r)->account = (w)->account;                                                               \
         (r)->epoch = (w)->epoch;                                                                   \
-        store_site_##request##_start((w)->s, (r), on_##request);                                   \
+        start((w)->s, (r), on);                                                                    \
         assert_int_equal(answered, before); /* never inside the start */                           \
         WAIT_FOR((w)->l, answered > before);                                                       \
     } while (0)
@@ -134,7 +134,7 @@ static int set_up(struct world *w)
                                  .final = w->final,
                                  .next = next};
     do
-        RUN_SITE(w, setup, &r);
+        RUN_SITE(w, store_site_setup_start, on_setup, &r);
     while (r.err.code == ERR_DB_UNAVAILABLE); /* the connection is on its way */
     return r.err.code;
 }
@@ -144,7 +144,7 @@ static int apply(struct world *w, const struct store_site_write *rows, size_t co
 {
     struct store_site_apply r = {
         .rows = rows, .count = count, .next = next, .next_count = next ? SITES : 0};
-    RUN_SITE(w, apply, &r);
+    RUN_SITE(w, store_site_apply_start, on_apply, &r);
     return r.err.code;
 }
 
@@ -217,7 +217,7 @@ static void what_is_written_is_loaded(void **state)
     assert_int_equal(apply(&w, rows, 5, NULL), 0);
     sql("SELECT txrelay.cancel(%lld)", (long long)second);
     struct store_site_load load = {0};
-    RUN_SITE(&w, load, &load);
+    RUN_SITE(&w, store_site_load_start, on_load, &load);
     assert_int_equal(load.err.code, 0);
     assert_string_equal(sql("SELECT string_agg(tip || ' ' || spec_version || ' ' || era_birth || "
                             "' ' || coordinator, ',') FROM txrelay.attempts"),
@@ -248,14 +248,14 @@ static void the_poll_gives_what_is_not_known(void **state)
     assert_int_equal(set_up(&w), 0);
     int64_t first = enqueue("a"), second = enqueue("b"), third = enqueue("c");
     struct store_site_rows r = {.limit = 2};
-    RUN_SITE(&w, rows, &r);
+    RUN_SITE(&w, store_site_rows_start, on_rows, &r);
     assert_int_equal(r.err.code, 0);
     assert_true(polled[0] == first && polled[1] == second && !polled[2]);
     assert_int_equal(r.next_ms, -1);
     sql("SELECT txrelay.cancel(%lld)", (long long)second);
     const int64_t known[] = {first, second};
     r = (struct store_site_rows){.limit = 2, .known = known, .known_count = 2};
-    RUN_SITE(&w, rows, &r);
+    RUN_SITE(&w, store_site_rows_start, on_rows, &r);
     assert_true(polled[0] == third && !polled[1]);
     assert_int_equal(stopped, second);
     const struct store_site_write end = {.kind = STORE_SITE_END,
@@ -270,7 +270,7 @@ static void the_poll_gives_what_is_not_known(void **state)
                         "cancelled");
     sql("SELECT txrelay.account_pause('alice', 'x')");
     r = (struct store_site_rows){.limit = 2};
-    RUN_SITE(&w, rows, &r);
+    RUN_SITE(&w, store_site_rows_start, on_rows, &r);
     assert_true(r.paused && !polled[0]);
     finish(&w);
 }
@@ -318,7 +318,7 @@ static void a_block_ends_and_returns(void **state)
                                         {.data = (const uint8_t *)"zz", .len = 2}};
     const int64_t at[] = {-1, -1};
     struct store_site_match m = {.count = 2, .calls = calls, .at_ms = at};
-    RUN_SITE(&w, match, &m);
+    RUN_SITE(&w, store_site_match_start, on_match, &m);
     assert_int_equal(m.err.code, 0);
     assert_true(matched[0] == second && equals[0] == 1 && !matched[1] && !equals[1]);
     const struct store_site_write state_and_wait[] = {
@@ -344,7 +344,7 @@ static void errors_are_named(void **state)
     assert_int_equal(apply(&w, &nobody, 1, NULL), ERR_DB_CONFLICT);
     struct store_site_note note = {
         .state = "ACTIVE", .coordinator = 0, .height = 91, .reason = "south is silent", .down = 2};
-    RUN_SITE(&w, note, &note);
+    RUN_SITE(&w, store_site_note_start, on_note, &note);
     assert_int_equal(note.err.code, 0);
     assert_string_equal(
         sql("SELECT state || coordinator || since_height || reason FROM txrelay.sites"),
@@ -353,12 +353,12 @@ static void errors_are_named(void **state)
     w.epoch--;
     assert_int_equal(apply(&w, &first, 1, NULL), ERR_LOST_LEADERSHIP);
     struct store_site_load load = {0};
-    RUN_SITE(&w, load, &load);
+    RUN_SITE(&w, store_site_load_start, on_load, &load);
     assert_int_equal(load.err.code, ERR_LOST_LEADERSHIP);
     sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'test "
         "sites'");
     struct store_site_apply lost = {.rows = &first, .count = 1};
-    RUN_SITE(&w, apply, &lost);
+    RUN_SITE(&w, store_site_apply_start, on_apply, &lost);
     assert_true(lost.err.code == ERR_DB_UNKNOWN_OUTCOME || lost.err.code == ERR_DB_UNAVAILABLE);
     finish(&w);
 }
