@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -61,7 +60,7 @@ static void failed(struct loop_acceptor *a, int error)
         return;
     log_error("listener.failed",
               "address=%s failures=%u text=\"a connection cannot be accepted: %s; it waits\"",
-              a->address, a->failures, strerror(error));
+              a->address, a->failures, uv_strerror(uv_translate_sys_error(error)));
     a->reported = true;
     a->reported_at = now;
     a->failures = 0;

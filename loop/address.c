@@ -122,7 +122,8 @@ int loop__listen(const struct loop_address *a, char **ret_path, struct err *err)
             *ret_path = xstrdup(a->path);
         return fd;
     }
-    err_set(err, ERR_IO, "cannot listen on %s: %s%s", a->text, strerror(errno),
+    err_set(err, ERR_IO, "cannot listen on %s: %s%s", a->text,
+            uv_strerror(uv_translate_sys_error(errno)),
             errno == EADDRINUSE             ? ": stop the program that has it, or give another one"
             : errno == ENOENT && a->is_unix ? ": create its folder"
                                             : "");

@@ -47,7 +47,7 @@ http:
             relay = self.relay(world, ports)
             for entry in ENTRIES:
                 relay.wait_log(rf'event=entry\.closed entry={entry} text="cannot listen on tcp:127\.0\.0\.1:{ports[entry]}: '
-                               r'Address already in use: stop the program that has it')
+                               r'address already in use: stop the program that has it')
             self.leads(world)
             for s in taken.values():
                 s.close()
@@ -90,7 +90,7 @@ http:
             resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, before[1]))
             waiting = {e: self.connect(ports[e]) for e in ENTRIES}
             for entry in ENTRIES:
-                relay.wait_log(rf'event=listener\.failed address=tcp:127\.0\.0\.1:{ports[entry]} .*Too many open files')
+                relay.wait_log(rf'event=listener\.failed address=tcp:127\.0\.0\.1:{ports[entry]} .*too many open files')
             resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
             for entry, s in waiting.items():
                 self.assertTrue(self.answers(entry, s), entry)
