@@ -255,7 +255,9 @@ static void put_name(struct tls_session *s, const char *kind, const ASN1_STRING 
     size_t n = strlen(s->identity);
     const char *text = (const char *)ASN1_STRING_get0_data(name);
     size_t len = (size_t)ASN1_STRING_length(name);
-    if (memchr(text, 0, len) || n + len + strlen(kind) + 4 > sizeof(s->identity))
+    /* A space would look like the end of a name: neither DNS names nor URIs have one. */
+    if (memchr(text, 0, len) || memchr(text, ' ', len) ||
+        n + len + strlen(kind) + 4 > sizeof(s->identity))
         return;
     snprintf(s->identity + n, sizeof(s->identity) - n, "%s%s:%.*s", n ? ", " : "", kind, (int)len,
              text);
