@@ -2,14 +2,16 @@
  *
  *   SHAKE -> IDLE -> HEAD -> BODY -> SERVE -> WRITE -> IDLE ...
  *                      |-> WRITE (a refusal) -> LINGER -> closed
+ *                      '------------> STREAM -> WRITE -> LINGER -> closed
  *
  * SHAKE is the TLS handshake. In SERVE the owner has the request; in WRITE the kernel has not taken
- * the whole answer. What arrives in these two is held, and read in the next IDLE. LINGER reads and
+ * the whole answer. STREAM is an answer that goes on, the last one of its connection. What arrives in these two is held, and read in the next IDLE. LINGER reads and
  * drops what the client still sends, because a socket that is closed with unread bytes resets the
  * connection, and the client may lose the answer. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "http_conn_internal.h"
 
 enum { LINGER_MS = 1000 };
@@ -44,6 +46,7 @@ static void close_handles(struct http_conn *c)
     }
     http__request_free(c->request);
     c->request = NULL;
+    http__stream_gone(c);
 }
 
 void http__finish(struct http_conn *c)
@@ -94,6 +97,12 @@ void http__turn_later(struct http_conn *c)
 static void on_written(void *arg)
 {
     struct http_conn *c = arg;
+    if (c->state == CONN_STREAM) {
+        http__enter(c);
+        http__stream_room(c);
+        http__leave(c);
+        return;
+    }
     if (c->state != CONN_WRITE || loop_socket_queued(c->socket))
         return;
     if (http__conn_ends(c)) {
@@ -123,7 +132,7 @@ static void on_timer(void *arg)
     } else if (c->state == CONN_WRITE && queued < c->queued) {
         c->queued = queued;
         http__move(c, CONN_WRITE, c->config.limits->stall_ms);
-    } else {
+    } else if (c->state != CONN_STREAM || http__stream_stalls(c)) {
         http__finish(c);
     }
     http__leave(c);

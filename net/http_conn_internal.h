@@ -21,6 +21,7 @@ enum http_conn_state {
     CONN_HEAD,
     CONN_BODY,
     CONN_SERVE,
+    CONN_STREAM,
     CONN_WRITE,
     CONN_LINGER
 };
@@ -35,10 +36,11 @@ struct http_conn {
     llhttp_t parser;
     enum http_conn_state state;
     struct http_request *request; /* that is read or answered */
+    struct http_stream *stream;   /* in STREAM */
     struct buf held;
     size_t head_len;
     uint64_t deadline_ms; /* 0: none */
-    size_t queued;        /* in WRITE, when the timer was set */
+    size_t queued;        /* in WRITE and STREAM, when the timer was set */
     int refused;          /* status of the refusal that a callback of the parser asked for */
     const char *why;
     bool keep; /* the request allows another one after it */
@@ -66,6 +68,17 @@ void http__write_bytes(struct http_conn *c, const void *data, size_t len);
 /* Of the server's own accord: a problem, and the end. `why` is a text of this program or the
  * parser's. */
 void http__refuse(struct http_conn *c, int status, const char *why);
+
+/* The status line and the headers. Of an answer that goes on the length is not known: it comes in chunks,
+ * or until the connection ends. */
+enum http_length { HTTP_LENGTH_KNOWN, HTTP_LENGTH_CHUNKED, HTTP_LENGTH_UNKNOWN };
+void http__put_head(struct buf *out, const struct http_answer *a, const char *headers, bool ends,
+                    enum http_length length);
+
+/* http_stream.c */
+void http__stream_room(struct http_conn *c);   /* the kernel took bytes */
+void http__stream_gone(struct http_conn *c);   /* the connection is closed */
+bool http__stream_stalls(struct http_conn *c); /* no byte was taken since the timer was set */
 
 /* http_request.c */
 void http__request_free(struct http_request *r); /* NULL allowed */

@@ -54,6 +54,7 @@ static bool take(void *arg, const uint8_t *data, size_t len)
     case CONN_WRITE:
         hold(c, data, len);
         break;
+    case CONN_STREAM:
     case CONN_LINGER:
         break;
     }

@@ -67,14 +67,16 @@ static void put_date(struct buf *out)
     buf_printf(out, "Date: %s\r\n", text);
 }
 
-void http__write(struct buf *out, const struct http_answer *a, const char *headers, bool no_body,
-                 bool ends)
+void http__put_head(struct buf *out, const struct http_answer *a, const char *headers, bool ends,
+                    enum http_length length)
 {
     buf_printf(out, "HTTP/1.1 %d %s\r\n", a->status, http_reason(a->status));
     put_date(out);
     if (a->type)
         buf_printf(out, "Content-Type: %s\r\n", a->type);
-    if (a->status != 204 && a->status != 304)
+    if (length == HTTP_LENGTH_CHUNKED)
+        buf_puts(out, "Transfer-Encoding: chunked\r\n");
+    else if (length == HTTP_LENGTH_KNOWN && a->status != 204 && a->status != 304)
         buf_printf(out, "Content-Length: %zu\r\n", a->len);
     if (headers)
         buf_puts(out, headers);
@@ -83,6 +85,12 @@ void http__write(struct buf *out, const struct http_answer *a, const char *heade
     if (ends)
         buf_puts(out, "Connection: close\r\n");
     buf_puts(out, "\r\n");
+}
+
+void http__write(struct buf *out, const struct http_answer *a, const char *headers, bool no_body,
+                 bool ends)
+{
+    http__put_head(out, a, headers, ends, HTTP_LENGTH_KNOWN);
     if (!no_body)
         buf_put(out, a->body, a->len);
 }

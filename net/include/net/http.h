@@ -70,4 +70,22 @@ struct http_answer {
 void http_answer(struct http_request *r, const struct http_answer *a); /* frees r */
 const char *http_reason(int status);                                   /* "Not Found" */
 
+/* ---- answers that go on ---- */
+
+/* An answer without a length, written bit by bit; the last one of its connection. A client that
+ * takes no byte of what is queued for stall_ms is closed. The owner writes no more than it wants
+ * queued, and goes on at on_room. */
+struct http_stream;
+struct http_stream_events {
+    void (*on_room)(void *arg); /* the kernel took bytes; from the loop */
+    void (*on_end)(void *arg);  /* the client has gone, or the server; the stream is freed */
+};
+/* `a` has no body. Frees r. NULL: there is nothing to write, because the client asked for the head
+ * alone, or has gone; it was answered. `events` is borrowed. */
+struct http_stream *http_stream_start(struct http_request *r, const struct http_answer *a,
+                                      const struct http_stream_events *events, void *arg);
+void http_stream_write(struct http_stream *s, const void *data, size_t len); /* copied */
+size_t http_stream_queued(const struct http_stream *s); /* bytes that the kernel has not taken */
+void http_stream_end(struct http_stream *s);            /* what is queued is still sent; frees s */
+
 #endif
