@@ -14,19 +14,25 @@
 #include "base/hex.h"
 #include "base/table.h"
 #include "chain/codec/hash.h"
+#include "events_internal.h"
 #include "loop/peer.h"
 
 enum {
     RATE = 200,
+    CONNECTIONS_MAX = 500,
     RATES_MAX = 1000, /* tokens whose rate is kept */
     BACKOFF_CAP_MS = 2000,
     ANSWER_MS = 15000, /* a session that is silent for longer is given up */
 };
 
-/* No page of a browser gets at an answer, or keeps one. */
+/* Of a browser's pages only the relay's own gets at an answer, and it runs no script but the
+ * relay's. Nothing keeps one. */
 static const char headers[] =
     "Cache-Control: no-store\r\n"
-    "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"
+    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'\r\n"
+    "Cross-Origin-Opener-Policy: same-origin\r\n"
     "Cross-Origin-Resource-Policy: same-origin\r\n"
     "Referrer-Policy: no-referrer\r\n"
     "X-Content-Type-Options: nosniff\r\n";
@@ -244,6 +250,7 @@ struct api *api_open(struct loop *l, const struct api_config *config, struct err
     if (!config->cert_file || a->tls) {
         struct http_server_config server = {.address = config->listen,
                                             .tls = a->tls,
+                                            .limits = {.connections_max = CONNECTIONS_MAX},
                                             .headers = headers,
                                             .on_request = on_request,
                                             .arg = a};
@@ -255,6 +262,7 @@ struct api *api_open(struct loop *l, const struct api_config *config, struct err
     }
     a->reads = session(a, config);
     a->acts = session(a, config);
+    a->hub = hub__new(a, config->listen_dsn);
     return a;
 }
 
@@ -270,16 +278,23 @@ int api_reload(struct api *a, struct err *err)
 
 void api_drain(struct api *a)
 {
+    hub__drain(a->hub);
     http_server_drain(a->server);
 }
 
-static void on_acts_closed(void *arg)
+static void on_hub_closed(void *arg)
 {
     struct api *a = arg;
     void (*cb)(void *arg) = a->cb;
     void *cb_arg = a->cb_arg;
     api_free(a);
     cb(cb_arg);
+}
+
+static void on_acts_closed(void *arg)
+{
+    struct api *a = arg;
+    hub__close(a->hub, on_hub_closed, a);
 }
 
 static void on_reads_closed(void *arg)
@@ -296,5 +311,6 @@ void api_close(struct api *a, void (*cb)(void *arg), void *arg)
     a->cb = cb;
     a->cb_arg = arg;
     a->reads = NULL;
+    hub__drain(a->hub);
     conn_close(reads, on_reads_closed, a);
 }

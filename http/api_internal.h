@@ -5,6 +5,8 @@
  *   body.c     JSON bodies: what is known, of which kind
  *   problem.c  errors as problems (RFC 9457)
  *   routes.c   each route: its parameters and its statement
+ *   hub.c, follower*.c   events (events_internal.h)
+ *   page.c     the page
  */
 #ifndef HTTP_API_INTERNAL_H
 #define HTTP_API_INTERNAL_H
@@ -24,6 +26,7 @@ struct api {
     struct http_server *server;
     struct tls_context *tls;
     struct conn *reads, *acts; /* a slow read delays no write; NULL: closed */
+    struct hub *hub;           /* events */
     char *host;
     uint32_t rate;
     struct token_rate *rates; /* uthash, by name */
@@ -48,11 +51,13 @@ struct ask {
     char *text;                              /* that a parameter lies in */
     struct buf call;
     char numbers[API_PARAMS][24];
+    struct follower *follower; /* that is about to begin */
     const char *location; /* path before the id that the answer has; NULL: an ordinary answer */
 };
 
 /* ask.c */
 const char *api__sql(const char *file); /* the text of http/sql/<file> */
+void api__ask_free(struct ask *k);
 void api__answer(struct ask *k, int status, const char *headers, const char *body, size_t len);
 void api__problem(struct ask *k, int status, const char *code, const char *headers,
                   const char *detail);
@@ -80,5 +85,7 @@ const char *api__body_text(const json_t *body, const char *name, char room[24]);
 
 /* routes.c: the token is good for the route's scope */
 void api__route(struct ask *k);
+void api__events(struct ask *k); /* follower_route.c */
+void api__page(struct ask *k);   /* page.c */
 
 #endif

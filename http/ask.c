@@ -22,7 +22,7 @@ const char *api__sql(const char *file)
     UNREACHABLE();
 }
 
-static void ask_free(struct ask *k)
+void api__ask_free(struct ask *k)
 {
     json_decref(k->body);
     free(k->text);
@@ -38,7 +38,7 @@ void api__answer(struct ask *k, int status, const char *headers, const char *bod
                             .body = body,
                             .len = len};
     http_answer(k->r, &a);
-    ask_free(k);
+    api__ask_free(k);
 }
 
 void api__problem(struct ask *k, int status, const char *code, const char *headers,

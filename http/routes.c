@@ -51,6 +51,7 @@ static const struct reading readings[HTTP_ROUTE_COUNT] = {
                            {{"account", TEXT}, {"limit", LIMIT}, {"from", NUMBER}},
                            "no such account"},
     [HTTP_ROUTE_CLUSTER] = {"cluster.sql", {{NULL, TEXT}}, NULL},
+    [HTTP_ROUTE_OVERVIEW] = {"overview.sql", {{NULL, TEXT}}, NULL},
     [HTTP_ROUTE_OPERATIONS] = {"operations.sql", {{"limit", LIMIT}, {"cursor", NUMBER}}, NULL},
 };
 
@@ -295,6 +296,7 @@ void api__route(struct ask *k)
     case HTTP_ROUTE_ACCOUNT:
     case HTTP_ROUTE_NONCES:
     case HTTP_ROUTE_CLUSTER:
+    case HTTP_ROUTE_OVERVIEW:
     case HTTP_ROUTE_OPERATIONS:
         read_route(k);
         return;
@@ -307,6 +309,13 @@ void api__route(struct ask *k)
         return;
     case HTTP_ROUTE_ENQUEUE:
         enqueue(k);
+        return;
+    case HTTP_ROUTE_PAGE:
+    case HTTP_ROUTE_PAGE_FILE:
+        api__page(k);
+        return;
+    case HTTP_ROUTE_EVENTS:
+        api__events(k);
         return;
     case HTTP_ROUTE_COUNT:
         break;

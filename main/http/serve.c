@@ -19,6 +19,7 @@ static struct api_config api_config(const struct config_file *f)
         .ca_file = c->ca_file,
         .rate = c->rate,
         .dsn = f->database.url,
+        .listen_dsn = f->database.listen_url ? f->database.listen_url : f->database.url,
         .name = "txrelay http",
     };
 }

@@ -20,6 +20,7 @@ struct api_config {
     const char *cert_file, *key_file, *ca_file; /* TLS; NULL: cleartext */
     uint32_t rate;                              /* requests a second of one token; 0: 200 */
     const char *dsn;                            /* of the database, directly */
+    const char *listen_dsn;                     /* for events: direct, not through a pooler */
     const char *name;                           /* of the sessions */
     const struct metadata *(*metadata)(void *arg); /* of the chain; NULL: not known now */
     void *arg;

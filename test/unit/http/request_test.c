@@ -47,8 +47,10 @@ static void each_path_has_its_route(void **state)
 
 static void other_paths_and_methods_have_none(void **state)
 {
-    static const char *const none[] = {"/",
-                                       "",
+    static const char *const none[] = {"",
+                                       "//",
+                                       "/page/",
+                                       "/page/x/y",
                                        "/v1",
                                        "/v1/",
                                        "/v1/transactions/",

@@ -13,6 +13,8 @@ const char *http_scope_name(enum http_scope scope); /* "read"; "" for NONE */
 /* X(id, method, path, scope): {name} stands for one segment. docs/http.md and http/openapi.json
  * describe each of them, and a test holds the three together. */
 #define HTTP_ROUTES(X)                                                                             \
+    X(PAGE, "GET", "/", NONE)                                                                      \
+    X(PAGE_FILE, "GET", "/page/{file}", NONE)                                                      \
     X(OPENAPI, "GET", "/openapi.json", NONE)                                                       \
     X(TRANSACTIONS, "GET", "/v1/transactions", READ)                                               \
     X(ENQUEUE, "POST", "/v1/transactions", ENQUEUE)                                                \
@@ -26,6 +28,8 @@ const char *http_scope_name(enum http_scope scope); /* "read"; "" for NONE */
     X(PAUSE, "POST", "/v1/accounts/{account}/pause", OPERATE)                                      \
     X(RESUME, "POST", "/v1/accounts/{account}/resume", OPERATE)                                    \
     X(CLUSTER, "GET", "/v1/cluster", READ)                                                         \
+    X(OVERVIEW, "GET", "/v1/overview", READ)                                                       \
+    X(EVENTS, "GET", "/v1/events", READ)                                                           \
     X(OPERATIONS, "GET", "/v1/operations", OPERATE)
 
 enum http_route_id {

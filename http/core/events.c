@@ -1,0 +1,144 @@
+#include "http/core/events.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+
+/* A relay's notification of an end comes after its commit, so the newest ends are read from the ring
+ * only after this time. */
+static const int64_t SLACK_US = 2000000;
+
+/* ---- the ring ---- */
+
+struct recent {
+    struct recent_event *events;
+    size_t events_max, bytes_max, bytes;
+    uint64_t first, end;
+    int64_t covers;
+};
+
+struct recent *recent_new(size_t events_max, size_t bytes_max)
+{
+    struct recent *r = xcalloc(1, sizeof(*r));
+    PRE(events_max > 0);
+    r->events = xcalloc(events_max, sizeof(*r->events));
+    r->events_max = events_max;
+    r->bytes_max = bytes_max;
+    r->first = r->end = 1;
+    return r;
+}
+
+static void drop_oldest(struct recent *r)
+{
+    struct recent_event *ev = &r->events[r->first % r->events_max];
+    if (ev->updated_us >= r->covers)
+        r->covers = ev->updated_us + 1;
+    r->bytes -= ev->len;
+    free(ev->text);
+    *ev = (struct recent_event){0};
+    r->first++;
+}
+
+struct recent *recent_free(struct recent *r)
+{
+    if (!r)
+        return NULL;
+    while (r->first < r->end)
+        drop_oldest(r);
+    free(r->events);
+    free(r);
+    return NULL;
+}
+
+void recent_put(struct recent *r, const struct recent_event *ev)
+{
+    while (r->first < r->end &&
+           (r->end - r->first == r->events_max || r->bytes + ev->len > r->bytes_max))
+        drop_oldest(r);
+    struct recent_event *at = &r->events[r->end++ % r->events_max];
+    *at = *ev;
+    at->text = xmalloc(ev->len);
+    memcpy(at->text, ev->text, ev->len);
+    r->bytes += ev->len;
+}
+
+uint64_t recent_first(const struct recent *r)
+{
+    return r->first;
+}
+
+uint64_t recent_end(const struct recent *r)
+{
+    return r->end;
+}
+
+const struct recent_event *recent_at(const struct recent *r, uint64_t number)
+{
+    PRE(number >= r->first && number < r->end);
+    return &r->events[number % r->events_max];
+}
+
+int64_t recent_covers(const struct recent *r)
+{
+    return r->covers;
+}
+
+void recent_cover_from(struct recent *r, int64_t us)
+{
+    if (us > r->covers)
+        r->covers = us;
+}
+
+/* ---- where a reader begins ---- */
+
+void event_id_put(const struct event_id *id, char out[EVENT_ID_TEXT])
+{
+    snprintf(out, EVENT_ID_TEXT, "%" PRId64 "-%08" PRIx32 "-%" PRIu64, id->position_us, id->ring,
+             id->number);
+}
+
+bool event_id_parse(const char *text, struct event_id *ret)
+{
+    char again[EVENT_ID_TEXT];
+    char *end;
+    *ret = (struct event_id){.position_us = strtoll(text, &end, 10)};
+    if (*end != '-')
+        return false;
+    ret->ring = (uint32_t)strtoul(end + 1, &end, 16);
+    if (*end != '-')
+        return false;
+    ret->number = strtoull(end + 1, &end, 10);
+    event_id_put(ret, again);
+    return ret->position_us > 0 && !strcmp(again, text);
+}
+
+bool recent_resumes(const struct recent *r, uint32_t ring, const struct event_id *id)
+{
+    return id->ring == ring && id->number + 1 >= r->first && id->number < r->end;
+}
+
+int64_t recent_split(const struct recent *r, int64_t complete_us)
+{
+    int64_t split = complete_us - SLACK_US;
+    if (split < r->covers)
+        split = r->covers;
+    return split <= complete_us ? split : INT64_MAX;
+}
+
+bool recent_is_new(const struct recent_event *ev, uint64_t number, uint64_t joined,
+                   int64_t split_us)
+{
+    return number >= joined || (ev->ended && ev->updated_us >= split_us);
+}
+
+/* ---- what a reader wants ---- */
+
+bool event_wanted(const struct event_filter *f, const struct recent_event *ev)
+{
+    return (!f->account || f->account == ev->account) && (!f->id || f->id == ev->id) &&
+           (!*f->state || !strcmp(f->state, ev->state) || !strcmp(f->state, ev->outcome));
+}

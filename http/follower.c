@@ -1,0 +1,184 @@
+/* One reader of events. It holds no more than what its socket has not taken: a page of rows, or
+ * QUEUED_MAX bytes of the ring. One that falls behind the ring is closed, and resumes from its id. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "events_internal.h"
+
+enum { QUEUED_MAX = 64 << 10 };
+
+/* ---- the end ---- */
+
+void follower__free(struct follower *f)
+{
+    if (!f->stream && !f->asking && !f->checking)
+        free(f);
+}
+
+static void on_gone(void *arg)
+{
+    struct follower *f = arg;
+    f->stream = NULL;
+    hub__left(f->hub, f);
+    follower__free(f);
+}
+
+static void on_room(void *arg)
+{
+    follower__go_on(arg);
+}
+
+static const struct http_stream_events stream_events = {.on_room = on_room, .on_end = on_gone};
+
+void follower__say(struct follower *f, struct buf *text)
+{
+    if (!text->len)
+        return;
+    http_stream_write(f->stream, text->data, text->len);
+    f->written = true;
+    buf_clear(text);
+}
+
+static void comment(struct follower *f, const char *what)
+{
+    struct buf text = {0};
+    buf_printf(&text, ": %s\n\n", what);
+    follower__say(f, &text);
+    buf_done(&text);
+}
+
+void follower__end(struct follower *f, const char *why)
+{
+    struct http_stream *s = f->stream;
+    comment(f, why);
+    f->stream = NULL;
+    http_stream_end(s);
+    hub__left(f->hub, f);
+    follower__free(f);
+}
+
+/* ---- the ring ---- */
+
+static void begin(struct follower *f)
+{
+    struct hub *h = f->hub;
+    if (h->recent && !h->closing && recent_resumes(h->recent, h->tag, &f->from)) {
+        f->number = f->joined = f->from.number + 1;
+        f->phase = FOLLOWER_RING;
+    } else if (h->live) {
+        f->number = f->joined = recent_end(h->recent);
+        f->phase = f->since_us ? FOLLOWER_POSITION : FOLLOWER_RING;
+    }
+}
+
+static void tell_live(struct follower *f)
+{
+    struct hub *h = f->hub;
+    struct buf text = {0};
+    char id[EVENT_ID_TEXT];
+    event_id_put(&(struct event_id){h->position_us, h->tag, f->number - 1}, id);
+    buf_printf(&text, "id: %s\ndata: ", id);
+    listen_format_state_json(h->position_us, 0, NULL, &text);
+    buf_puts(&text, "\n\n");
+    follower__say(f, &text);
+    buf_done(&text);
+    f->told_live = true;
+    f->told_stale = false;
+}
+
+static void pump(struct follower *f)
+{
+    struct hub *h = f->hub;
+    struct buf out = {0};
+    size_t queued = http_stream_queued(f->stream);
+    if (f->number < recent_first(h->recent)) {
+        follower__end(f, "too slow: resume from your last id");
+        return;
+    }
+    for (; f->number < recent_end(h->recent) && queued + out.len < QUEUED_MAX; f->number++) {
+        const struct recent_event *ev = recent_at(h->recent, f->number);
+        if (recent_is_new(ev, f->number, f->joined, f->split_us) && event_wanted(&f->filter, ev))
+            buf_put(&out, ev->text, ev->len);
+    }
+    follower__say(f, &out);
+    buf_done(&out);
+    if (f->number == recent_end(h->recent) && h->live && !f->told_live)
+        tell_live(f);
+}
+
+void follower__go_on(struct follower *f)
+{
+    if (f->asking || !f->stream)
+        return;
+    if (f->phase == FOLLOWER_WAIT)
+        begin(f);
+    if (f->phase == FOLLOWER_RING)
+        pump(f);
+    else if (f->phase != FOLLOWER_WAIT && http_stream_queued(f->stream) < QUEUED_MAX)
+        follower__read(f);
+}
+
+void follower__stale(struct follower *f)
+{
+    struct hub *h = f->hub;
+    struct buf text = {0};
+    if (f->phase != FOLLOWER_RING || f->told_stale)
+        return;
+    f->told_live = false;
+    f->told_stale = true;
+    buf_puts(&text, "data: ");
+    listen_format_state_json(h->position_us, 0, &h->why, &text);
+    buf_puts(&text, "\n\n");
+    follower__say(f, &text);
+    buf_done(&text);
+}
+
+/* ---- time ---- */
+
+static void on_checked(struct conn_query *q, const struct conn_result *r)
+{
+    struct follower *f = CONTAINER_OF(q, struct follower, check);
+    int len;
+    f->checking = false;
+    if (!f->stream)
+        follower__free(f);
+    else if (!q->err.code && (!conn_result_rows(r) || *conn_result_get(r, 0, 1, &len) != 't'))
+        follower__end(f, "the token was revoked, or has expired");
+}
+
+static void check_token(struct follower *f)
+{
+    static const char file[] = "token_use.sql";
+    struct conn_param params[] = {{.data = f->hash}, {.data = http_scope_name(HTTP_READ)}, {0}};
+    f->checking = true;
+    conn_query_start(f->hub->api->acts, &f->check, file, api__sql(file), 3, params, 0, on_checked);
+}
+
+void follower__beat(struct follower *f, uint64_t now)
+{
+    (void)now;
+    if (!f->written && !http_stream_queued(f->stream))
+        comment(f, "still here");
+    f->written = false;
+    if (!f->checking)
+        check_token(f);
+}
+
+/* ---- the beginning ---- */
+
+void follower__start(struct follower *f, struct hub *h, struct http_request *r, const char *hash)
+{
+    const struct http_answer head = {.status = 200, .type = "text/event-stream"};
+    static const char first[] = "retry: 1000\n\n";
+    f->hub = h;
+    memcpy(f->hash, hash, sizeof(f->hash));
+    f->stream = http_stream_start(r, &head, &stream_events, f);
+    if (!f->stream) {
+        free(f);
+        return;
+    }
+    http_stream_write(f->stream, first, sizeof(first) - 1);
+    hub__join(h, f);
+    follower__go_on(f);
+}
