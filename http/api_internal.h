@@ -5,7 +5,8 @@
  *   body.c     JSON bodies: what is known, of which kind
  *   problem.c  errors as problems (RFC 9457)
  *   routes.c   each route: its parameters and its statement
- *   hub.c, follower*.c   events (events_internal.h)
+ *   hub.c      events: one listener for all readers (events_internal.h)
+ *   follower*.c   one reader of them
  *   page.c     the page
  */
 #ifndef HTTP_API_INTERNAL_H

@@ -67,7 +67,7 @@ struct follower {
 
 /* hub.c */
 struct hub *hub__new(struct api *a, const char *dsn);
-void hub__drain(struct hub *h); /* every reader is told, and its stream ends */
+void hub__drain(struct hub *h); /* says so to every reader, and ends its stream */
 void hub__close(struct hub *h, void (*cb)(void *arg), void *arg); /* without readers; frees h */
 /* false: there are too many, or the relay stops. */
 bool hub__has_room(const struct hub *h);

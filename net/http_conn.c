@@ -5,9 +5,10 @@
  *                      '------------> STREAM -> WRITE -> LINGER -> closed
  *
  * SHAKE is the TLS handshake. In SERVE the owner has the request; in WRITE the kernel has not taken
- * the whole answer. STREAM is an answer that goes on, the last one of its connection. What arrives in these two is held, and read in the next IDLE. LINGER reads and
- * drops what the client still sends, because a socket that is closed with unread bytes resets the
- * connection, and the client may lose the answer. */
+ * the whole answer. What arrives in these two is held, and read in the next IDLE. STREAM is an
+ * answer that goes on, the last one of its connection. LINGER reads and drops what the client
+ * still sends, because a socket that is closed with unread bytes resets the connection, and the
+ * client may lose the answer. */
 #include <stdlib.h>
 
 #include "base/alloc.h"

@@ -1,11 +1,11 @@
 /* Private to net/http_*.c: a connection of HTTP/1.
  *
- *   http_conn.c     its states, its timer, its end
- *   http_input.c    bytes: TLS, what is held, the parser's verdict
- *   http_parse.c    the parser's callbacks: a request takes form
- *   http_output.c   answers and refusals as bytes
- *   http_request.c  what the owner reads of a request, and its answer
- *   http_stream.c   answers that go on
+ * - http_conn.c: its states, its timer, its end
+ * - http_input.c: bytes: TLS, what is held, the parser's verdict
+ * - http_parse.c: the parser's callbacks: a request takes form
+ * - http_output.c: answers and refusals as bytes
+ * - http_request.c: what the owner reads of a request, and its answer
+ * - http_stream.c: answers that go on
  */
 #ifndef NET_HTTP_CONN_INTERNAL_H
 #define NET_HTTP_CONN_INTERNAL_H
@@ -69,8 +69,8 @@ void http__write_bytes(struct http_conn *c, const void *data, size_t len);
  * parser's. */
 void http__refuse(struct http_conn *c, int status, const char *why);
 
-/* The status line and the headers. Of an answer that goes on the length is not known: it comes in chunks,
- * or until the connection ends. */
+/* The status line and the headers. The length of an answer that goes on is not known: it comes in
+ * chunks, or until the connection ends. */
 enum http_length { HTTP_LENGTH_KNOWN, HTTP_LENGTH_CHUNKED, HTTP_LENGTH_UNKNOWN };
 void http__put_head(struct buf *out, const struct http_answer *a, const char *headers, bool ends,
                     enum http_length length);
@@ -80,7 +80,7 @@ void http__stream_room(struct http_conn *c);   /* the kernel took bytes */
 void http__stream_gone(struct http_conn *c);   /* the connection is closed */
 bool http__stream_stalls(struct http_conn *c); /* no byte was taken since the timer was set */
 
-/* http_request.c */
-void http__request_free(struct http_request *r); /* NULL allowed */
+    /* http_request.c */
+    void http__request_free(struct http_request *r); /* NULL allowed */
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 
-/* A relay's notification of an end comes after its commit, so the newest ends are read from the ring
+/* A relay's notification of an end comes after its commit, so the newest ends come from the ring
  * only after this time. */
 static const int64_t SLACK_US = 2000000;
 

@@ -1,4 +1,4 @@
-/* Events for many readers, pure: the ring that they share, where a reader begins, and what it wants.
+/* Events for many readers, pure: the ring that they share, where a reader begins, what it wants.
  *
  *   ends before `split`: the table      ends from `split` on: the ring
  *   ------------------------------------|------------------------------> time
@@ -59,8 +59,8 @@ bool recent_resumes(const struct recent *r, uint32_t ring, const struct event_id
 /* The split of a reader for whom the table is complete before `complete_us`. INT64_MAX: the ring
  * does not reach back so far, so all ends are read from the table, and some perhaps twice. */
 int64_t recent_split(const struct recent *r, int64_t complete_us);
-/* Must a reader that joined when the ring ended at `joined` be sent this event? Of older events only
- * ends: the pending rows were read later. */
+/* Must a reader that joined when the ring ended at `joined` be sent this event? Of older events
+ * only ends: the pending rows were read later. */
 bool recent_is_new(const struct recent_event *ev, uint64_t number, uint64_t joined,
                    int64_t split_us);
 
