@@ -80,7 +80,7 @@ void http__stream_room(struct http_conn *c);   /* the kernel took bytes */
 void http__stream_gone(struct http_conn *c);   /* the connection is closed */
 bool http__stream_stalls(struct http_conn *c); /* no byte was taken since the timer was set */
 
-    /* http_request.c */
-    void http__request_free(struct http_request *r); /* NULL allowed */
+/* http_request.c */
+void http__request_free(struct http_request *r); /* NULL allowed */
 
 #endif
