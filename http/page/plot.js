@@ -32,6 +32,6 @@ export function plot(label, values, shown) {
 
 export function figure(label, value, values, note) {
   return h('section', { class: 'figure', 'aria-label': label },
-    h('h3', {}, label), h('p', { class: 'big' }, value), note && h('p', { class: 'note' }, note),
+    h('h3', {}, label), h('p', { class: String(value).length > 9 ? 'big long' : 'big' }, value), note && h('p', { class: 'note' }, note),
     values && plot(label, values, value))
 }

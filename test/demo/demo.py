@@ -6,6 +6,7 @@ hold and the feed took each number once."""
 import argparse
 import os
 import re
+import socket
 import statistics
 import sys
 import threading
@@ -21,11 +22,18 @@ from feed_act import FeedAct  # noqa: E402
 
 ACCOUNTS = [('alice', 'sr25519', '//Alice'), ('bob', 'sr25519', '//Bob')]
 SESSIONS = 8
+WATCHED = 'relay-c'  # has the page
 TTY = sys.stdout.isatty()
 
 
 def paint(code, text):
     return f'\033[{code}m{text}\033[0m' if TTY else text
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]
 
 
 class Demo:
@@ -49,13 +57,31 @@ class Demo:
         self.say('a chain of its own (test/devchain), a block every 500 ms, finality two blocks behind ...')
         self.chain = Devchain(self.dir, '--block-ms', '500', '--finality-lag', '2')
         self.say('three relays, two accounts ...')
-        self.relays = [Relay(self.dir, name, self.pg.dsn, [self.chain.ws], ACCOUNTS, extra=FeedAct.settings(self.dir, name)).start()
+        web = f'http:\n  listen: tcp:127.0.0.1:{free_port()}\n' if self.args.page else ''
+        self.relays = [Relay(self.dir, name, self.pg.dsn, [self.chain.ws], ACCOUNTS,
+                             extra=FeedAct.settings(self.dir, name) + (web if name == WATCHED else '')).start()
                        for name in ('relay-a', 'relay-b', 'relay-c')]
+        if self.args.page:
+            self.show_page()
         for alias, _, _ in ACCOUNTS:
             proc.wait_for(f'a leader of {alias}', lambda a=alias: self.leader(a), 30)
         self.say('leading: ' + ', '.join(f'{a} by {self.leader(a).name}' for a, _, _ in ACCOUNTS))
         self.feed = FeedAct(self, paint)
         self.feed.set_up()
+
+    def show_page(self):
+        """Of a relay that is killed only if it leads all; its port stays, so the page comes back."""
+        relay = next(r for r in self.relays if r.name == WATCHED)
+        address = relay.wait_log(r'event=http.listening address=tcp:(\S+)').group(1)
+        token = cli('token', 'create', 'demo', '--scope', 'read,operate', '--database', self.pg.dsn).stdout.strip()
+        self.say(paint('1', f'the page: http://{address}/') + f'\n  its token: {token}')
+
+    def stay(self):
+        self.say('the page stays open; Ctrl-C ends it')
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            pass
 
     def leader(self, alias):
         return next((r for r in self.relays if r.leads(alias)), None)
@@ -93,8 +119,12 @@ class Demo:
     def finished(self):
         return self.pg.value('SELECT count(*) FROM txrelay.finished_transactions WHERE id IS NOT NULL')
 
+    def victim(self):
+        leaders = [r for r in (self.leader('alice'), self.leader('bob')) if r]
+        return next((r for r in leaders if r.name != WATCHED), leaders[0] if leaders else None)
+
     def kill_leader(self):
-        victim = proc.wait_for('a leader to kill', lambda: self.leader('alice') or self.leader('bob'), 20)
+        victim = proc.wait_for('a leader to kill', self.victim, 20)
         led = [a for a, _, _ in ACCOUNTS if victim.leads(a)]
         victim.kill()
         when = time.time()
@@ -210,6 +240,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--transactions', type=int, default=1000)
     parser.add_argument('--seconds', type=float, default=15, help='over which the application enqueues')
+    parser.add_argument('--page', action='store_true', help='a page to watch it, which stays until the demo is stopped')
     parser.add_argument('--quiet', action='store_true', help='for CI: no difference but the pace')
     args = parser.parse_args()
     proc.install_signals()
@@ -219,6 +250,8 @@ def main():
         demo.run()
         demo.feed.run()
         code = demo.report()
+        if args.page:
+            demo.stay()
     except KeyboardInterrupt:
         code = 130
     finally:
