@@ -20,6 +20,11 @@ void site_core_view(const struct site_core *c, struct site_view *ret)
         ret->granted += (size_t)(t->state == SITE_TX_GRANTED);
 }
 
+bool site_core_knows(struct site_core *c, uint32_t sender, uint64_t id)
+{
+    return (sender == c->config.self && site__tx(c, id)) || site__work(c, sender, id);
+}
+
 const struct site_counts *site_core_counts(const struct site_core *c)
 {
     return &c->counts;

@@ -20,7 +20,7 @@ KEPT = {  # regular expressions of whole names
     'answer(_at|s_dump)': 'the simulated node answers with every row, and docs/answers.md has each',
     'config_keys|config__range': 'a test compares docs/config.md with the table of keys',
     '(store_)?sites?_[a-z_]*|selector_[a-z_]*':
-        'the core of the sites is complete by itself; the room that uses it comes with the link',
+        'the room of the sites is complete by itself; the relay, which is to be its host, comes later',
     'loop_open_handles': 'tests wait until everything is closed',
     'feed_door_(address|sessions)|grpc_server_connections':
         'tests ask for the port that was free, and wait until every publisher is gone',

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -771,6 +772,7 @@ static void test_the_streams_of_a_site_are_bounded(void **state)
 
 int main(void)
 {
+    signal(SIGPIPE, SIG_IGN); /* as main() does */
     const struct CMUnitTest tests[] = {
         TEST(test_one_stream_carries_both_directions),
         TEST(test_a_long_message_arrives_whole),

@@ -329,6 +329,8 @@ void site_step(struct site_core *c, uint64_t now, const struct site_event *ev,
 uint64_t site_due(const struct site_core *c, uint64_t now);
 
 void site_core_view(const struct site_core *c, struct site_view *ret);
+/* A transaction of this site that has not ended, or one that this site coordinates. */
+bool site_core_knows(struct site_core *c, uint32_t sender, uint64_t id);
 const struct site_counts *site_core_counts(const struct site_core *c);
 
 const char *site_state_name(enum site_state state);         /* "ACTIVE" */
