@@ -67,7 +67,7 @@ export async function account(view, name) {
     const oldest = count('outbox')[0]?.oldest
     fill(figures,
       figure('Waiting', number(sum('outbox')), null, oldest ? ['the oldest for ', span(Date.now() - Date.parse(oldest))] : 'in the outbox'),
-      figure('In flight', number(strip.counts().flying), null, `next nonce ${number(info.next_nonce)}`),
+      figure('In flight', number(strip.counts().flying), null, `next nonce ${number(strip.next)}`),
       figure('Ended per second', s.rate(t).toFixed(1), s.rates(t)),
       figure('Nonce to end, median', half === null ? '–' : span(half), s.latencyLine(t)),
       figure('Fees', amount(fees), null, 'planck, of what is kept'))

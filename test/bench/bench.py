@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from bench import (suite_cost, suite_enqueue, suite_feeds, suite_flat, suite_follow, suite_latency, suite_relay, suite_scale,
+from bench import (suite_cost, suite_enqueue, suite_feeds, suite_flat, suite_follow, suite_http, suite_latency, suite_relay, suite_scale,
                    suite_soak, suite_start, suite_takeover, suite_wake, suite_watch)  # noqa: E402
 from bench.stand import DurablePostgres, fsync_ms  # noqa: E402
 from harness import proc  # noqa: E402
@@ -18,12 +18,12 @@ from harness import proc  # noqa: E402
 SUITES = {'cost': suite_cost, 'enqueue': suite_enqueue, 'relay': suite_relay, 'latency': suite_latency,
           'takeover': suite_takeover, 'start': suite_start,
           'scale': suite_scale, 'flat': suite_flat, 'follow': suite_follow, 'soak': suite_soak,
-          'wake': suite_wake, 'watch': suite_watch, 'feeds': suite_feeds}
+          'wake': suite_wake, 'watch': suite_watch, 'feeds': suite_feeds, 'http': suite_http}
 
 QUICK = {'rounds': 1, 'seconds': 1, 'relay_rounds': 1, 'count': 4000, 'accounts': '1,16', 'calls': '100', 'schemes': 'sr25519',
          'api_seconds': 3.0, 'latency_count': 50, 'wake_count': 100, 'writers': '1,4,16', 'latency_seconds': 5, 'kills': 5, 'stops': 1,
          'scale': '1x1,100x1,100x3', 'scale_count': 2000, 'idle_seconds': 5, 'followers': '0,1,10', 'follow_seconds': 4,
-         'follow_count': 1000, 'minutes': 0.5, 'soak_every': 3, 'watch_pairs': 2, 'watch_seconds': 3,
+         'follow_count': 1000, 'http_rounds': 1, 'http_seconds': 4, 'http_count': 3000, 'minutes': 0.5, 'soak_every': 3, 'watch_pairs': 2, 'watch_seconds': 3,
          'feed_rounds': 1, 'feed_batches': '1x500,100x50,10000x2', 'idle_sessions': 200,
          'flat_rounds': 1, 'backlog': '4000,100000', 'rows': '10000'}
 
@@ -81,6 +81,12 @@ def parse():
     p.add_argument('--followers', default='0,1,10,100', help='follow: how many')
     p.add_argument('--follow-rate', type=int, default=100, help='follow: enqueues a second')
     p.add_argument('--follow-seconds', type=int, default=15)
+    p.add_argument('--http-readers', type=int, default=100, help='http: of everything')
+    p.add_argument('--http-rate', type=int, default=100, help='http: enqueues a second beside them')
+    p.add_argument('--http-seconds', type=int, default=20)
+    p.add_argument('--http-beside', type=int, default=1000, help='http: enqueues a second of the relay')
+    p.add_argument('--http-count', type=int, default=20000, help='http: of each run beside')
+    p.add_argument('--http-rounds', type=int, default=3)
     p.add_argument('--follow-count', type=int, default=5000, help='follow: of the burst')
     p.add_argument('--minutes', type=float, default=30, help='soak: how long')
     p.add_argument('--soak-every', type=float, default=10, help='soak: seconds between looks')

@@ -29,7 +29,7 @@ STAGES = ('commit itself', 'admitted', 'on the wire', 'taken by the node', 'in b
 
 
 class Stand:
-    def __init__(self, server, *chain_options, wire=False):
+    def __init__(self, server, *chain_options, wire=False, extra=None):
         self.pg = server.fresh()
         directory = proc.make_dir('txbench-')
         accounts = many_accounts(1)
@@ -39,7 +39,7 @@ class Stand:
             host, port = re.search(r'//(.*):(\d+)', self.node.ws).groups()
             self.proxy = Proxy((host, int(port)), tap=lambda _, data: self.writes.append((time.time(), len(data))))
             endpoint = f'ws://{self.proxy.host}:{self.proxy.port}'
-        self.relay = Relay(directory, 'latency', self.pg.dsn, [endpoint], accounts, manager=ERAS).start()
+        self.relay = Relay(directory, 'latency', self.pg.dsn, [endpoint], accounts, manager=ERAS, extra=extra).start()
         self.relay.wait_log('account.ready')
         self.db = self.pg.connect()
         self.cur = self.db.cursor()

@@ -44,10 +44,10 @@ class Browser:
     def js(self, text):
         return self.do('eval', js=text)
 
-    def wait(self, text, ms=30000):
+    def wait(self, text, ms=60000):
         return self.do('wait', js=text, ms=ms)
 
-    def wait_text(self, words, at='main', ms=30000):
+    def wait_text(self, words, at='main', ms=60000):
         self.wait(f'document.querySelector({json.dumps(at)})?.innerText.includes({json.dumps(words)})', ms)
 
     def text(self, at='main'):

@@ -1,0 +1,92 @@
+"""http: readers of events over HTTP, and requests, at one relay.
+
+  late   --http-readers readers of everything at --http-rate enqueues a second: from the time of an end's record to each reader
+  beside the relay's rate over --http-count transactions at --http-beside enqueues a second, alone; beside 200 readers that each wait
+         for ends of one kind; and beside these and 500 requests a second. In turns, so that a slow minute is in all of them"""
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+from harness.relay import cli
+
+from .stand import DurablePostgres, quantiles, save, table
+from .suite_latency import Stand
+
+LOAD = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'http_load.py')
+EXTRA = 'http:\n  listen: tcp:127.0.0.1:0\n  rate: 1000000\n'
+
+
+class Load:
+    def __init__(self, *args):
+        self.process = subprocess.Popen([sys.executable, LOAD, *map(str, args)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == 'ready\n', f'no load: {args}'
+
+    def end(self):
+        self.process.stdin.close()
+        found = json.loads(self.process.stdout.readline())
+        self.process.wait(30)
+        return found
+
+
+def stand_of(server):
+    stand = Stand(server, '--instant-delay-ms', '5', extra=EXTRA)
+    address = stand.relay.wait_log(r'http.listening .*address=tcp:(\S+)').group(1)
+    token = cli('token', 'create', 'bench', '--scope', 'read', '--database', stand.pg.dsn).stdout.strip()
+    return stand, address, token
+
+
+def late(server, args):
+    stand, address, token = stand_of(server)
+    load = Load('events', address, token, args.http_readers, '')
+    writers = stand.load('-T', str(args.http_seconds), '-R', str(args.http_rate))
+    writers.child.wait(args.http_seconds + 60)
+    stand.end()
+    total = stand.ask('SELECT count(*) FROM txrelay.finished_transactions')
+    probe = Load('events', address, token, 1, '?since=2020-01-01T00:00:00Z')  # live after all these ends, so the others have them
+    probe.end()
+    found = load.end()
+    stand.close()
+    assert min(found['ends']) >= total, f'{min(found["ends"])} of {total} ends'
+    return {'readers': args.http_readers, 'ends': total, **{k: v * 1000 if k != 'n' else v for k, v in quantiles(found['late']).items()}}
+
+
+def rate(server, args, readers, asks):
+    stand, address, token = stand_of(server)
+    loads = [Load('events', address, token, readers, '?state=failed')] if readers else []
+    if asks:
+        loads.append(Load('asks', address, token, asks, '/v1/accounts/bench0/nonces?limit=10'))
+    begun = stand.ask('SELECT extract(epoch FROM clock_timestamp())::float8')
+    writers = stand.load('-t', str(args.http_count // 4), '-R', str(args.http_beside))
+    writers.child.wait(300)
+    stand.end()
+    count, last = stand.pg.query('SELECT count(*), extract(epoch FROM max(finished_at))::float8 FROM txrelay.finished_transactions')[0]
+    answered = [load.end() for load in loads][-1] if asks else None
+    stand.close()
+    return count / (last - begun), answered
+
+
+def run(_, args):
+    server = DurablePostgres({'max_connections': '400'})
+    first = late(server, args)
+    save(args, 'http', first)
+    ways = [('alone', 0, 0), ('200 readers', 200, 0), ('200 readers, 500 requests/s', 200, 500)]
+    rates, asked = {name: [] for name, _, _ in ways}, []
+    for _ in range(args.http_rounds):
+        for name, readers, asks in ways:
+            per_s, answered = rate(server, args, readers, asks)
+            rates[name].append(per_s)
+            if answered:
+                asked.append(answered)
+    alone = statistics.median(rates['alone'])
+    table(f'http: {first["readers"]} readers at {args.http_rate} tx/s, from the record of an end to its reader', ['ends', 'p50 ms', 'p99 ms', 'max ms'],
+          [[str(first['ends'])] + [f'{first[q]:.1f}' for q in ('p50', 'p99', 'max')]])
+    table(f'http: the relay at {args.http_beside} enqueues/s', ['beside', 'tx/s', 'of alone'],
+          [[name, f'{statistics.median(r):.0f}', f'{statistics.median(r) / alone:.2f}'] for name, r in rates.items()])
+    wait = quantiles([x for a in asked for x in a['late']])
+    per_s = statistics.median(a['answered'] / a['seconds'] for a in asked)
+    table('http: requests', ['answered/s', 'p50 ms', 'p99 ms'], [[f'{per_s:.0f}', f'{wait["p50"] * 1000:.1f}', f'{wait["p99"] * 1000:.1f}']])
+    results = {'late': first, 'rates': rates, 'requests': {'per_s': per_s, **wait}}
+    save(args, 'http', results)
+    return results
