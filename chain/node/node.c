@@ -50,6 +50,7 @@ static void node_free(struct node *n)
     loop_timer_close(n->poll);
     confirm_done(n);
     blocks_done(n);
+    broadcasts_reset(n);
     runtimes_done(n);
     free(n->endpoints);
     free(n->refused);
@@ -93,6 +94,7 @@ struct node *node_new(struct loop *l, const struct node_config *config, struct e
     n->rng = (struct rng){loop_seed(l)};
     n->best.node = n->finalized.node = n;
     n->finalized.finalized = true;
+    list_init(&n->broadcasts);
     list_init(&n->runtimes);
     blocks_init(n);
     n->retry = loop_timer_new(l, retry_fired, n);
@@ -245,6 +247,7 @@ void node__fault(struct node *n, const struct err *err)
     n->phase = NODE_ROTATE_WAIT;
     heads_reset(n);
     blocks_reset(n);
+    broadcasts_reset(n);
     err_set(&why, ERR_NET, "%s", fault.text); /* for the calls in flight it is a lost connection */
     rpc_stop(node__rpc(n), &why);
     report_down(n, was_ready, &fault);
@@ -261,6 +264,7 @@ static void lost(struct node *n, const struct err *err)
     n->phase = NODE_OFFLINE; /* stay at this endpoint: its rpc reconnects */
     heads_reset(n);
     blocks_reset(n);
+    broadcasts_reset(n);
     report_down(n, was_ready, err);
 }
 

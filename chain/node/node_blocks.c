@@ -174,6 +174,7 @@ static void hand_out(struct node *n)
             heard_base(&n->heard, s->number);
         n->link_known = !s->unread;
         memcpy(n->link, s->head.hash, 32);
+        broadcasts_look(n, &block);
         n->handing_out = true;
         if (n->config.on_finalized)
             n->config.on_finalized(n->config.arg, &block);

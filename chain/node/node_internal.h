@@ -7,6 +7,7 @@
 #include "base/list.h"
 #include "chain/node/node.h"
 #include "node_blocks.h"
+#include "node_broadcast.h"
 #include "node_confirm.h"
 #include "node_eligible.h"
 #include "node_handshake.h"
@@ -76,7 +77,8 @@ struct node {
     unsigned watch_max; /* if watch_full: the number at which the node refused another */
     bool watch_full;
 
-    struct list runtimes; /* a few, by last use */
+    struct list broadcasts; /* node_broadcast.c */
+    struct list runtimes;   /* a few, by last use */
     struct runtime *runtime;
     struct runtime_fetch refetch;
     bool refetch_again;

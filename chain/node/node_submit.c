@@ -284,10 +284,12 @@ static void submit_replied(struct rpc_call *call)
     if (no_room_to_broadcast(s))
         err_set(&call->err, ERR_RPC, "the endpoint takes no other broadcast on this connection");
     struct err err = call->err;
-    if (err.code == ERR_TIMEOUT) { /* if the node accepts it later, end that watch */
+    if (err.code == ERR_TIMEOUT && s->way == SUBMIT_BROADCAST) {
+        broadcast_keep_late(s);
+    } else if (err.code == ERR_TIMEOUT) { /* if the node accepts it later, end that watch */
         rpc_unsubscribe(call->rpc, &s->sub, ways[s->way].unwatch);
-        call->err = err;
     }
+    call->err = err;
     if (in_another_way(s))
         return;
     if (err.code == ERR_NOT_LEADER && s->written)
@@ -298,6 +300,8 @@ static void submit_replied(struct rpc_call *call)
         wait_for_event(s);
         return;
     }
+    if (!err.code && s->way == SUBMIT_BROADCAST)
+        broadcast_keep(s);
     if (!s->done && (err.code || !s->watched))
         submit_done(s);
     s->on_reply(s);
@@ -316,6 +320,7 @@ void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *byt
                               .on_reply = on_reply,
                               .on_status = on_status,
                               .on_lost = on_lost,
+                              .last = {SIZE_MAX, UINT64_MAX, UINT64_MAX},
                               .gate = gate,
                               .gate_arg = gate_arg};
     if (n->phase != NODE_READY) {
@@ -333,6 +338,12 @@ void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *byt
     start(s);
 }
 
+void node_submit_until(struct node_submit *s, const struct node_last *last)
+{
+    PRE(!s->done);
+    s->last = *last;
+}
+
 void node_submit_forget(struct node_submit *s)
 {
     struct rpc_call *call = &s->sub.call;
@@ -343,6 +354,8 @@ void node_submit_forget(struct node_submit *s)
         return;
     submit_done(s);
     buf_done(&s->params);
+    if (call->rpc && s->way == SUBMIT_BROADCAST)
+        broadcast_keep_late(s);
     if (call->rpc)
         rpc_unsubscribe(call->rpc, &s->sub, watched ? ways[s->way].unwatch : NULL);
     else

@@ -187,6 +187,8 @@ bool rpc__sub_accept(struct rpc *r, struct rpc_sub *sub,
 void rpc__sub_settled(struct rpc *r,
                       const char *id); /* after the call's cb: deliver what was buffered */
 void rpc__notification(struct rpc *r, const struct jv *params);
+/* The id goes back in the form in which it came: a string or a number. */
+void rpc__end_by_id(struct rpc *r, const char *method, const char *id, bool number);
 void rpc__sub_end(struct rpc *r, struct rpc_sub *sub, const struct err *why);
 /* An operation of chainHead_v1 is a subscription: its items are events of follow. False: it is not
  * an id. */

@@ -197,8 +197,7 @@ static void sub_leave(struct rpc *r, struct rpc_sub *sub)
     rpc__watch_stop(r, sub);
 }
 
-/* Send the id back in the form in which it came: a string or a number. */
-static void send_unsubscribe(struct rpc *r, const char *method, const char *id, bool number)
+void rpc__end_by_id(struct rpc *r, const char *method, const char *id, bool number)
 {
     json_t *params =
         number ? json_pack("[I]", (json_int_t)strtoll(id, NULL, 10)) : json_pack("[s]", id);
@@ -213,7 +212,7 @@ static void orphan_answered(struct rpc_call *call)
     struct orphan *o = CONTAINER_OF(call, struct orphan, call);
     char id[72];
     if (!call->err.code && id_text(call->result, id))
-        send_unsubscribe(call->rpc, o->method, id, jv_is(call->result, JV_NUMBER));
+        rpc__end_by_id(call->rpc, o->method, id, jv_is(call->result, JV_NUMBER));
     free(o);
 }
 
@@ -237,7 +236,7 @@ void rpc_unsubscribe(struct rpc *r, struct rpc_sub *sub, const char *method)
         bool ours = rpc__watch_stop(r, sub); /* the node does not know it */
         sub_leave(r, sub);
         if (method && !ours)
-            send_unsubscribe(r, method, sub->id, sub->id_number);
+            rpc__end_by_id(r, method, sub->id, sub->id_number);
     } else if (late_answer && method && r->phase == RPC_PHASE_OPEN &&
                call->connection == r->connection) {
         orphan_leave(r, late_answer, method);

@@ -42,6 +42,7 @@ struct account {
     bool has_lock_key;
     int32_t store_account; /* 0 until registered */
     bool watched;
+    size_t node_index; /* then */
     enum account_role role;
     int64_t epoch;
     /* goes up at each promotion and demotion: late answers are recognised by it */

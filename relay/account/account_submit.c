@@ -129,6 +129,11 @@ void account_submit(struct account *a, const struct manager_effect *fx)
     HASH_ADD(hh, a->submits, hash, 32, t);
     node_submit_start(a->service->node, &t->node, fx->submit.bytes, fx->submit.bytes_len, gate, t,
                       on_reply, on_status, on_lost);
+    node_submit_until(&t->node, &(struct node_last){.account = a->node_index,
+                                                    .nonce = t->nonce,
+                                                    .block = fx->submit.era_death < 0
+                                                                 ? UINT64_MAX
+                                                                 : (uint64_t)fx->submit.era_death});
 }
 
 void account_unwatch(struct account *a, const uint8_t hash[32])

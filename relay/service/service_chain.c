@@ -63,6 +63,7 @@ static void on_ready(void *arg, const struct node_info *info)
             continue;
         size_t index = node_watch_account(s->node, a->id, a->id_len);
         INVARIANT(index == i);
+        a->node_index = index;
         a->watched = true;
     }
     service_register(s);

@@ -308,6 +308,36 @@ static void stats(struct call *c)
     call_result_json(c, o);
 }
 
+/* What clients hold: subscriptions by kind, pinned blocks. */
+static void held(struct call *c)
+{
+    static const char *const names[SUB_KINDS] = {
+        [SUB_EXTRINSIC] = "extrinsic",
+        [SUB_NEW_HEADS] = "new_heads",
+        [SUB_ALL_HEADS] = "all_heads",
+        [SUB_FINALIZED_HEADS] = "finalized_heads",
+        [SUB_RUNTIME] = "runtime",
+        [SUB_STORAGE] = "storage",
+        [SUB_ARCHIVE_STORAGE] = "archive_storage",
+        [SUB_FOLLOW] = "follow",
+        [SUB_TRANSACTION] = "transaction",
+        [SUB_BROADCAST] = "broadcast",
+    };
+    json_int_t counts[SUB_KINDS] = {0}, pins = 0;
+    size_t pos = 0;
+    json_t *o = json_object();
+    for (const struct sub *s = map_next(&c->app->sub_ids, &pos); s;
+         s = map_next(&c->app->sub_ids, &pos)) {
+        counts[s->kind] += !s->muted;
+        pins += (json_int_t)(s->pins.len / sizeof(struct pin));
+    }
+    for (size_t i = 0; i < SUB_KINDS; i++)
+        if (counts[i])
+            json_object_set_new(o, names[i], json_integer(counts[i]));
+    json_object_set_new(o, "pins", json_integer(pins));
+    call_result_json(c, o);
+}
+
 static void reset_stats(struct call *c)
 {
     stats_done(&c->app->stats);
@@ -353,6 +383,7 @@ const struct method METHODS_DEV[] = {
     {"dev_clearScript", clear_script},
     {"dev_listScript", list_script},
     {"dev_stats", stats},
+    {"dev_held", held},
     {"dev_resetStats", reset_stats},
     {"dev_cutConnections", cut_connections},
     {"dev_waitFor", wait_for},

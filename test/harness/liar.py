@@ -5,6 +5,7 @@ what the node says: by a rule of the test.
     reply(method, params)  None: the node is asked; else a result that the node never gave, or a Refusal, and it is not asked
     tls                    (certificate, key): it speaks wss
     greeting               bytes that answer the upgrade to WebSocket; the connection ends behind them
+    wire(payload)          the bytes that go to the relay in place of the frame with this text
 
 Texts only: neither a relay nor a node sends binary messages. Two threads a connection."""
 import copy
@@ -165,13 +166,15 @@ class Liar:
     def __init__(self, node_url, lie=None, tls=None):
         node = urlparse(node_url)
         self.node = node.hostname, node.port
-        self.lie, self.reply, self.greeting = lie, None, None
+        self.lie, self.reply, self.greeting, self.wire = lie, None, None, None
+        self.heads, self.names, self.control = [], [], Counter()  # of each connection: its request, TLS name; control frames
         self.lies, self.accepted, self.error = Counter(), 0, None
         self.asked, self.bytes_up, self.bytes_down = Counter(), 0, 0  # requests by method; payloads in both directions
         self.tls = None
         if tls:  # (certificate, key)
             self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self.tls.load_cert_chain(*tls)
+            self.tls.sni_callback = lambda tls_socket, name, context: self.names.append(name)
         self._links, self._lock = set(), threading.Lock()
         self._listener = socket.socket()
         self._listener.bind(('127.0.0.1', 0))
@@ -200,6 +203,17 @@ class Liar:
             links = list(self._links)
         for link in links:
             link.close()
+
+    def say_goodbye(self, data):
+        """The last bytes of every connection."""
+        with self._lock:
+            links = list(self._links)
+        for link in links:
+            try:
+                link.send(data)
+            except OSError:  # it has left
+                pass
+        self.cut()
 
     def close(self):
         self._listener.close()
@@ -244,6 +258,7 @@ class Link:
     def run(self):
         up = self.client.makefile('rb')
         head = read_head(up)
+        self.liar.heads.append(head)
         if self.liar.greeting:
             self.client.sendall(self.liar.greeting)
             return
@@ -254,6 +269,7 @@ class Link:
         while True:
             raw, opcode, payload = read_message(up)
             self.liar.bytes_up += len(payload)
+            self.liar.control[opcode] += 1
             if opcode != TEXT or self._asked(json.loads(payload)):
                 self.server.sendall(raw)
 
@@ -280,9 +296,9 @@ class Link:
                 raw, opcode, payload = read_message(down)
                 self.liar.bytes_down += len(payload)
                 if opcode == TEXT:
-                    self._told(raw, json.loads(payload))
+                    self._told(payload, json.loads(payload))
                 else:
-                    self._send_raw(raw)
+                    self.send(raw)
         except (OSError, EOFError):
             pass
         except Exception as error:  # a fault of a test's rule: Liar.error is for the test
@@ -291,23 +307,26 @@ class Link:
         finally:
             self.close()
 
-    def _told(self, raw, message):
+    def _told(self, payload, message):
         if 'method' in message:
             said = Said(message, message['method'], None)
         else:
             said = Said(message, *self.asked.pop(message['id']))
         messages = self.liar.lie(said) if self.liar.lie else None
         if messages is None:
-            self._send_raw(raw)
+            self._say(payload)
             return
         self.liar.lies[said.method] += 1
         for one in messages:
             self._send(one)
 
     def _send(self, message):
-        self._send_raw(frame(json.dumps(message).encode()))
+        self._say(json.dumps(message).encode())
 
-    def _send_raw(self, data):
+    def _say(self, payload):
+        self.send(self.liar.wire(payload) if self.liar.wire else frame(payload))
+
+    def send(self, data):
         with self.lock:
             self.client.sendall(data)
 
@@ -363,7 +382,7 @@ def unmasked(mask, data):
     return (int.from_bytes(data, 'big') ^ int.from_bytes(key, 'big')).to_bytes(len(data), 'big')
 
 
-def frame(payload):
+def frame(payload, opcode=TEXT, last=True):
     size = len(payload)
     if size < 126:
         head = bytes([size])
@@ -371,4 +390,4 @@ def frame(payload):
         head = bytes([126]) + size.to_bytes(2, 'big')
     else:
         head = bytes([127]) + size.to_bytes(8, 'big')
-    return bytes([0x80 | TEXT]) + head + payload
+    return bytes([0x80 * last | opcode]) + head + payload

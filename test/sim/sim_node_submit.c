@@ -277,6 +277,11 @@ void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *byt
         relay_stop(w, r, between(w, 100 * MS, 25 * SECOND)); /* before it has asked the gate */
 }
 
+void node_submit_until(struct node_submit *s, const struct node_last *last)
+{
+    s->last = *last;
+}
+
 void node_submit_forget(struct node_submit *s)
 {
     struct node *n = s->node;

@@ -26,6 +26,7 @@ static void submit(struct manager *m, struct row *row)
     fx->submit.nonce = row->nonce;
     fx->submit.bytes = row->bytes;
     fx->submit.bytes_len = row->bytes_len;
+    fx->submit.era_death = row->era_death;
     memcpy(fx->submit.hash, row->hash, 32);
 }
 

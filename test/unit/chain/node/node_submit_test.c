@@ -490,6 +490,10 @@ struct newer {
     const char *events;    /* a JSON array; NULL: none */
     const char *broadcast; /* the answer; NULL: transactionWatch_v1 is there */
     unsigned watched, unwatched, broadcasts, refused;
+    bool keep; /* the next broadcast: it is answered later */
+    json_t *kept;
+    bool got_broadcast, got_stop;
+    char stopped[200]; /* the ids, one after another */
 };
 
 static bool transaction(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
@@ -509,8 +513,21 @@ static bool transaction(struct fake *f, struct ws_peer *p, const char *method, c
         fake_answer(p, id, json_true());
         return true;
     }
+    if (!strcmp(method, "transaction_v1_stop")) {
+        size_t len = strlen(s->stopped);
+        snprintf(s->stopped + len, sizeof(s->stopped) - len, "%s",
+                 json_string_value(json_array_get(params, 0)));
+        s->got_stop = true;
+        fake_answer(p, id, json_null());
+        return true;
+    }
     if (!strcmp(method, "transaction_v1_broadcast")) {
         s->broadcasts++;
+        s->got_broadcast = true;
+        if (s->keep) {
+            s->kept = json_copy((json_t *)id);
+            return true;
+        }
         fake_answer(p, id, json_loads(s->broadcast, JSON_DECODE_ANY, NULL));
         return true;
     }
@@ -663,6 +680,72 @@ static void broadcast(void **state)
     rig_done(&rig);
 }
 
+static void broadcast_of(struct node_rig *rig, struct newer *s, const char *id,
+                         const struct node_last *last)
+{
+    struct tx t = {0};
+    s->broadcast = id;
+    submit(rig, &t, NULL, NULL);
+    node_submit_until(&t.submit, last);
+    wait_for(rig, &t.replied);
+    assert_int_equal(t.err.code, 0);
+    node_submit_forget(&t.submit);
+}
+
+/* Each is stopped when a final block shows that no later one can hold its bytes, and not before. */
+static void broadcasts_are_stopped(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct newer s = {0};
+    struct tx late = {0}, forgotten = {0};
+    static const uint8_t id[32] = {1};
+    start_newer(&rig, &s);
+    struct fake *f = &rig.fake[0];
+    size_t account = node_watch_account(rig.node, id, sizeof(id));
+    for (uint64_t n = 1; n <= 4; n++) {
+        fake_add(f, NULL, NULL);
+        f->blocks[n].nonce = n == 4 ? 9 : 7;
+    }
+    node_follow(rig.node, 1);
+    broadcast_of(&rig, &s, "\"never \"", &(struct node_last){account, 9, UINT64_MAX});
+    broadcast_of(&rig, &s, "\"nonce 8 \"", &(struct node_last){account, 8, UINT64_MAX});
+    broadcast_of(&rig, &s, "\"era of 3 \"", &(struct node_last){account, 9, 3});
+    broadcast_of(&rig, &s, "\"nobody's \"", &(struct node_last){account + 5, 0, UINT64_MAX});
+    broadcast_of(&rig, &s, "17", &(struct node_last){account, 0, 0}); /* it is no name */
+    s.keep = true;
+    submit(&rig, &late, NULL, NULL);
+    node_submit_until(&late.submit, &(struct node_last){account, 8, 4});
+    node_recheck_runtime(rig.node); /* answered: the line is not dead */
+    wait_for(&rig, &late.replied);
+    assert_int_equal(late.err.code, ERR_TIMEOUT);
+    fake_answer(f->peer, s.kept, json_string("late "));
+    json_decref(s.kept);
+    s.got_broadcast = false;
+    submit(&rig, &forgotten, NULL, NULL);
+    node_submit_until(&forgotten.submit, &(struct node_last){account, 8, 4});
+    wait_for(&rig, &s.got_broadcast);
+    node_submit_forget(&forgotten.submit);
+    fake_answer(f->peer, s.kept, json_string("forgotten "));
+    json_decref(s.kept);
+    fake_set_finalized(f, 2);
+    rig_wait_seen(&rig, 2);
+    assert_string_equal(s.stopped, "");
+    fake_set_finalized(f, 3);
+    wait_for(&rig, &s.got_stop);
+    assert_string_equal(s.stopped, "era of 3 ");
+    s.got_stop = false;
+    fake_set_finalized(f, 4);
+    rig_wait_seen(&rig, 4);
+    for (unsigned i = 0; strlen(s.stopped) < strlen("era of 3 nonce 8 late forgotten "); i++) {
+        assert_true(i < 10);
+        s.got_stop = false;
+        wait_for(&rig, &s.got_stop);
+    }
+    assert_string_equal(s.stopped, "era of 3 nonce 8 late forgotten ");
+    rig_done(&rig);
+}
+
 /* The gate is asked before each try. */
 static void shut_between_two_ways(void **state)
 {
@@ -726,6 +809,7 @@ int main(void)
         cmocka_unit_test(each_end_of_a_transaction_watch),
         cmocka_unit_test(no_first_event),
         cmocka_unit_test(broadcast),
+        cmocka_unit_test(broadcasts_are_stopped),
         cmocka_unit_test(shut_between_two_ways),
         cmocka_unit_test(status_names),
     };

@@ -204,6 +204,14 @@ enum node_submit_way {
     SUBMIT_WAYS
 };
 
+/* No block after this one can hold the bytes, nor one after which the nonce of the watched account
+ * is used. */
+struct node_last {
+    size_t account;
+    uint64_t nonce;
+    uint64_t block; /* UINT64_MAX: they have no era */
+};
+
 /* One submission, embedded by its owner. */
 struct node_submit {
     struct rpc_sub sub; /* in on_reply: .call.err, .rpc_code, .rpc_data describe a refusal */
@@ -218,6 +226,7 @@ struct node_submit {
     bool done, watched;
     bool written; /* in a way before, which the node refused: it may have the bytes */
     enum node_submit_way way;
+    struct node_last last;
     /* SUBMIT_TRANSACTION */
     bool pending; /* its first event, which is the reply, has not come */
     struct loop_timer *first;
@@ -238,6 +247,9 @@ void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *byt
                        void (*on_status)(struct node_submit *s, enum tx_status status,
                                          const uint8_t *block_hash),
                        void (*on_lost)(struct node_submit *s));
+/* From when on an endpoint need not keep the bytes for us; without it, it does until the connection
+ * ends. Call it right after node_submit_start. */
+void node_submit_until(struct node_submit *s, const struct node_last *last);
 void node_submit_forget(struct node_submit *s); /* no callback fires any more; may be freed */
 
 /* One-off queries, embedded by their owner. cb fires exactly once. Not READY: it gets ERR_NET. */

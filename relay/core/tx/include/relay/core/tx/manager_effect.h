@@ -106,6 +106,7 @@ struct manager_effect {
             uint8_t hash[32];
             const uint8_t *bytes;
             size_t bytes_len;
+            int64_t era_death; /* -1: they have no era */
         } submit;
         struct {
             uint64_t nonce;
@@ -135,9 +136,10 @@ struct manager_effect {
         struct {
             const struct tx_found *found;
             size_t count;
-            uint64_t block; /* no block up to it holds any */
-            bool done;      /* all was looked through */
-            int64_t read;   /* done: up to this block; -1: the wait is cut short */
+            uint64_t block;   /* no block up to it holds any */
+            bool done;        /* all was looked through */
+            int64_t read;     /* done: up to this block; -1: the wait is cut short */
+            int64_t ahead_ms; /* by which the database's clock is ahead of the chain's */
         } adopt;
         bool whole;      /* ASK_POOL: what this account signed is wanted with its bytes */
         uint64_t number; /* ASK_UNFINAL, FOLLOW, NODE_BEHIND, LOOK, STORE_HEARD */
