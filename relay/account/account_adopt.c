@@ -39,6 +39,7 @@ static struct tx_found *copy_found(const struct manager_effect *fx)
     uint8_t *at = (uint8_t *)(rows + fx->adopt.count);
     for (size_t i = 0; i < fx->adopt.count; i++) {
         rows[i] = fx->adopt.found[i];
+        rows[i].time_ms += rows[i].time_ms < 0 ? 0 : fx->adopt.ahead_ms; /* the database's time */
         rows[i].bytes = memcpy(at, rows[i].bytes, rows[i].bytes_len);
         at += rows[i].bytes_len;
     }

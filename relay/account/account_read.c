@@ -77,6 +77,8 @@ static void chunk(struct op *op)
                                                        .reconcile = r->reconcile_from >= 0,
                                                        .reconcile_from = (uint64_t)from,
                                                        .lost_since_ms = r->lost_since_ms,
+                                                       .database_ms = r->database_ms,
+                                                       .here_ms = (int64_t)loop_wall_ms(),
                                                        .lost_until = r->lost_until,
                                                        .immortal = r->era_immortal,
                                                        .account = &facts}});

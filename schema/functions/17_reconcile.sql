@@ -61,7 +61,8 @@ END
 $$;
 
 -- Adopts extrinsics from finalized blocks (p_times: time of the block in ms) or from a pool
--- (p_times NULL) that the database does not have as attempts, in the order of nonces. If the nonce
+-- (p_times NULL) that the database does not have as attempts, in the order of nonces. (The time of a
+-- block is the chain's, plus what the caller knows this server's clock to be ahead.) If the nonce
 -- is pending with the same call, the extrinsic becomes its newest attempt. If the call waits in the
 -- outbox, the extrinsic takes the first such row that was there when the block was made (clocks may
 -- differ by a minute); a later row is another request. A nonce may be given several times, and below
@@ -89,6 +90,8 @@ DECLARE
     o outbox;
     s outbox_presigned;
     v_number int;
+    -- Rows that a server made whose clock was ahead: the steady clock shows by how much.
+    v_differ interval := interval '1 min' + greatest(steady_clock() - clock_timestamp(), '0');
 BEGIN
     PERFORM check_nonces('leader_adopt', ARRAY(SELECT DISTINCT u.nonce FROM unnest(p_nonces) u (nonce)));
     IF a.reconcile_from IS NOT NULL AND (p_done IS NOT TRUE OR p_read < coalesce(a.lost_heard + a.era_longest, p_read + 1)) THEN
@@ -127,7 +130,7 @@ BEGIN
             CONTINUE;
         END IF;
         SELECT * INTO o FROM outbox y WHERE y.account = p_account AND y.call = b.call
-                AND (b.at IS NULL OR y.created_at <= to_timestamp(b.at / 1000.0) + interval '1 min')
+                AND (b.at IS NULL OR y.created_at <= to_timestamp(b.at / 1000.0) + v_differ)
             ORDER BY y.priority DESC, y.id LIMIT 1;
         CONTINUE WHEN NOT FOUND;
         PERFORM must_be_free('leader_adopt', ARRAY[o.id]);

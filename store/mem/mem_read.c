@@ -266,6 +266,7 @@ void mem__snapshot(struct mem_session *s, struct store_snapshot *r)
     r->seen_block = a->seen_block > a->used_block ? a->seen_block : a->used_block;
     r->reconcile_from = a->reconcile_from;
     r->lost_since_ms = a->lost_since_us / 1000;
+    r->database_ms = mem_db_now_us(s->db) / 1000;
     r->lost_until = mem__lost_until(a);
     r->era_immortal = a->era_immortal;
     mem__facts(a, answer, &r->facts);

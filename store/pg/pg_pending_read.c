@@ -50,6 +50,7 @@ enum snapshot_column {
     SNAP_LOST_SINCE_MS,
     SNAP_LOST_UNTIL,
     SNAP_ERA_IMMORTAL,
+    SNAP_DATABASE_MS,
     SNAP_NONCE, /* NULL in the only row: no pending row after after_nonce */
     SNAP_ID,
     SNAP_STATE,
@@ -134,6 +135,7 @@ static void decode_snapshot(struct store_req *req, const struct conn_result *r)
     snap->reconcile_from = pg_get_int(&row, SNAP_RECONCILE_FROM, -1);
     snap->lost_since_ms = pg_get_int(&row, SNAP_LOST_SINCE_MS, 0);
     snap->lost_until = pg_get_int(&row, SNAP_LOST_UNTIL, -1);
+    snap->database_ms = pg_get_int(&row, SNAP_DATABASE_MS, 0);
     snap->era_immortal = pg_get_bool(&row, SNAP_ERA_IMMORTAL);
     decode_facts(&row, &snap->facts);
     if (n == 1 && pg_get_int(&row, SNAP_NONCE, -1) < 0)

@@ -107,6 +107,18 @@ class Reconcile(Case):
         self.assertEqual(self.adopt(epoch, *both, read=60 + 4096), 0)
         self.assertEqual([self.account()[k] for k in ('reconcile_from', 'lost_since', 'lost_heard')], [None] * 3)
 
+    def test_rows_of_a_server_whose_clock_was_ahead(self):
+        """Such a row looks as if it had come after the block that has its extrinsic. By how much the clock was ahead is known."""
+        epoch, ids = self.doubtful(CALL)
+        self.owner.rows("UPDATE txrelay.outbox SET created_at = clock_timestamp() + interval '590 s'")
+        self.assertEqual(self.adopt(epoch, (3, CALL, 0), done=True), 0, 'it came later')
+        self.owner.rows('UPDATE txrelay.accounts SET reconcile_from = 40')
+        self.owner.rows("UPDATE txrelay.high_water SET reached = clock_timestamp() + interval '600 s'")
+        self.assertEqual(self.adopt(epoch, (3, CALL, -120), done=True), 0, 'it came later all the same')
+        self.owner.rows('UPDATE txrelay.accounts SET reconcile_from = 40')
+        self.assertEqual(self.adopt(epoch, (3, CALL, 0), done=True), 1)
+        self.assertEqual(self.owner.rows('SELECT nonce, id FROM txrelay.pending_transactions'), [(3, ids[0])])
+
     def test_one_extrinsic_one_transaction(self):
         """Two wait with the same call: the first in line is the one that was sent first."""
         epoch, ids = self.doubtful(CALL, CALL)

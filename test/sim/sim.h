@@ -127,6 +127,7 @@ struct loop *sim_loop_new(struct world *w, struct process *p);
 struct world *loop_world(const struct loop *l);
 struct process *loop_process(const struct loop *l);
 size_t loop_blocks(const struct loop *l);
+void loop_wall_set(uint64_t ms);
 
 /* sim_process.c */
 void process_start(struct world *w, struct process *p);

@@ -17,7 +17,7 @@ static const int64_t FIRST_DAY_US =
 
 int64_t db_now_us(const struct world *w)
 {
-    return (int64_t)w->now + w->db.offset_us;
+    return (int64_t)w->now + w->db.offset_us + w->db.ahead_us;
 }
 
 static int64_t now_us(void *arg)
@@ -219,6 +219,7 @@ void db_start(struct world *w)
     memset(d, 0, sizeof(*d));
     d->up = true;
     d->offset_us = FIRST_DAY_US;
+    d->ahead_us = 0;
     d->mem = mem_db_new(&(struct mem_db_config){
         .now_us = now_us, .on_notice = on_notice, .on_session_end = on_session_end, .arg = w});
     open_desk(w);
@@ -291,6 +292,7 @@ void db_failover(struct world *w, bool lossy)
     struct db *d = &w->db;
     bool loses = lossy && d->standby_behind;
     end_sessions(w, between(w, SECOND, 4 * SECOND));
+    d->ahead_us = w->plan.step_us;
     for (int64_t id = 1; id < w->next_id; id++)
         before[id] = standing_of(w, id);
     mem_db_promote(d->mem, loses ? d->standby : NULL);

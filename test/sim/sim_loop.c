@@ -69,6 +69,18 @@ uint64_t loop_clock_ns(const struct loop *l)
     return local_ns(l->w, l->p);
 }
 
+static uint64_t wall_ms; /* of all relays, and of the chain */
+
+void loop_wall_set(uint64_t ms)
+{
+    wall_ms = ms;
+}
+
+uint64_t loop_wall_ms(void)
+{
+    return wall_ms;
+}
+
 uint64_t loop_seed(struct loop *l)
 {
     return rng_next(&l->w->rng);

@@ -97,6 +97,15 @@ static void draw_lost(struct world *w)
     w->plan.limit += 6 * (w->plan.era ? w->plan.era : 64) * w->plan.block_us;
 }
 
+/* A failover to a server whose clock is ahead by more than clocks may differ. */
+static void draw_clock(struct world *w)
+{
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 47}, *r = &rng;
+    bool steps = odds(r, 30);
+    uint64_t seconds = rng_between(r, 61, 900);
+    w->plan.step_us = steps ? (int64_t)(seconds * SECOND) : 0;
+}
+
 /* Answers that prove nothing. From a generator of its own. */
 static void draw_answers(struct world *w)
 {
@@ -177,6 +186,7 @@ void plan_features(struct world *w, uint32_t allowed)
     draw_signed(w);
     draw_placement(w);
     draw_lost(w);
+    draw_clock(w);
     draw_answers(w);
     draw_lies(w);
     draw_nonces(w);

@@ -148,6 +148,7 @@ bool world_step(struct world *w)
     struct event *e = pop(w);
     struct process *r = NULL;
     w->now = e->at;
+    loop_wall_set((w->now + (uint64_t)w->db.offset_us) / 1000);
     if (e->process >= 0) {
         r = &w->processes[e->process];
         if (!r->alive || r->life != e->life) {

@@ -275,6 +275,7 @@ struct db {
     bool lossy; /* a failover has lost commits: what they said is void */
     uint32_t starts, serial;
     int64_t offset_us;
+    int64_t ahead_us; /* of the chain's clock, and the relays', since a failover */
     struct session sessions[SESSIONS];
     struct session *running; /* whose statement is carried out; NULL: the desk's */
     uint64_t slow_until;
@@ -422,6 +423,7 @@ struct plan {
     uint32_t answer_percent; /* of submissions that are answered by the table (sim_answer.c) */
     bool lost_search;        /* no era is waited for after a failover */
     bool dies_between;       /* see fault_between */
+    int64_t step_us;         /* the clock of the standby is ahead by so much; 0: it is right */
     uint64_t behind_us;      /* for how long commits are lost, at most */
     bool keyless[ACCOUNTS];  /* whose key no relay has */
     bool ring;               /* accounts are spread over the members */

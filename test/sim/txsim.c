@@ -107,6 +107,8 @@ static void print_plan(const struct world *w)
             printf(" %s", feature_name(i));
     printf("; %u a block, last price %llu%s\n", p->block_txs, (unsigned long long)p->last_min_tip,
            p->flat ? ", flat" : "");
+    if (p->step_us)
+        printf("the standby's clock is %llu s ahead\n", (unsigned long long)p->step_us / 1000000);
     for (int i = 0; i < p->accounts; i++)
         printf("account %d: tips from %llu by %llu or %u%% to %lld, after %u blocks; skipped after "
                "%u%s\n",

@@ -39,7 +39,7 @@ void *loop_uv(struct loop *l); /* the uv_loop_t, for libwebsockets' foreign loop
 
 uint64_t loop_now_ms(const struct loop *l);   /* monotonic, constant during one callback */
 uint64_t loop_clock_ns(const struct loop *l); /* monotonic, read now: for measuring */
-uint64_t loop_wall_ms(void);        /* wall clock, for display only: never for decisions */
+uint64_t loop_wall_ms(void);        /* wall clock, for display: it decides nothing alone */
 uint64_t loop_seed(struct loop *l); /* random, to seed a struct rng */
 
 /* Timers. loop_timer_at replaces an earlier deadline; a past deadline fires in the next round. */

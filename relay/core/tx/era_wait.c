@@ -9,7 +9,8 @@
  *
  * The height: a final block that was made after the claim which found the loss is above every block
  * that was known before, whatever node showed it. The best block that any relay has heard of stands
- * in for it on a chain that tells no time, and for clocks that differ.
+ * in for it on a chain that tells no time, and for clocks that differ. The claim's time is the
+ * database's, unless its clock is proven to be ahead (clocks.c).
  *
  *   loaded --follow--> a final block made after the claim --HEARD--> until --read up to it--> probe
  *
@@ -19,6 +20,13 @@
 #include "phase.h"
 #include "reconcile.h"
 
+/* A clock that was set back since then had been ahead: the loss is no later than now. */
+static int64_t since(const struct manager_event *ev)
+{
+    int64_t since_ms = ev->snapshot.lost_since_ms, now_ms = ev->snapshot.database_ms;
+    return now_ms && since_ms > now_ms ? now_ms : since_ms;
+}
+
 void manager__era_wait_loaded(struct manager *m, const struct manager_event *ev)
 {
     PRE(ev->snapshot.reconcile);
@@ -27,7 +35,7 @@ void manager__era_wait_loaded(struct manager *m, const struct manager_event *ev)
     m->era_wait =
         (struct era_wait){.on = !m->config.lost_search && !forgotten,
                           .immortal = ev->snapshot.immortal,
-                          .since_ms = (uint64_t)ev->snapshot.lost_since_ms,
+                          .since_ms = since(ev),
                           .until = known ? (uint64_t)ev->snapshot.lost_until : UINT64_MAX};
     if (m->era_wait.immortal)
         manager__alert(m,
@@ -84,10 +92,13 @@ void manager__era_wait_block(struct manager *m, const struct manager_block *bloc
     if (block->number > e->read)
         e->read = block->number;
     tell(m);
+    manager__clocks_block(m, block);
     if (!e->on || e->until != UINT64_MAX || e->found)
         return;
-    bool later = block->time_ms > 0 && (uint64_t)block->time_ms > e->since_ms;
-    bool timeless = block->time_ms < 0 && block->number >= m->chain.finalized;
+    bool newest = block->number >= m->chain.finalized;
+    int64_t ahead = newest ? manager__clock_ahead_ms(m) : 0; /* whose witness is the newest block */
+    bool later = block->time_ms > 0 && block->time_ms + ahead > e->since_ms;
+    bool timeless = block->time_ms < 0 && newest;
     if (!later && !timeless && !PLANTED(WAIT_BEHIND))
         return;
     uint64_t heard = highest_known(m, block);

@@ -72,6 +72,7 @@ bool manager__reconcile_skips(const struct manager *m)
 void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev)
 {
     m->reconcile.seen_block = ev->snapshot.seen_block;
+    manager__clocks_loaded(m, ev);
     if (!ev->snapshot.reconcile)
         return;
     m->reconcile.on = true;
@@ -275,6 +276,7 @@ void manager__adopt_pump(struct manager *m)
     fx->adopt.block = before_all(m);
     fx->adopt.done = m->reconcile.on;
     fx->adopt.read = manager__era_wait_read(m);
+    fx->adopt.ahead_ms = manager__clock_ahead_ms(m);
 }
 
 /* What was adopted is loaded with everything else; a row whose bytes were not adopted lost its

@@ -28,6 +28,12 @@ bool manager__displaced(const struct manager *m, const struct row *row);
 void manager__adopt_pump(struct manager *m);
 void manager__adopted(struct manager *m, const struct manager_event *ev);
 
+/* ---- clocks.c ---- */
+void manager__clocks_loaded(struct manager *m, const struct manager_event *ev);
+void manager__clocks_block(struct manager *m, const struct manager_block *block);
+/* By how much the database's clock is ahead of the chain's; 0: that is not proven. */
+int64_t manager__clock_ahead_ms(const struct manager *m);
+
 /* ---- era_wait.c ---- */
 void manager__era_wait_loaded(struct manager *m, const struct manager_event *ev);
 /* a finalized block was worked through */

@@ -26,6 +26,7 @@
  *   life.c         a reaped account
  *   reconcile.c    what the database lost and the chain still has
  *   era_wait.c     how long lost extrinsics may still be included
+ *   clocks.c       whether the database's clock is ahead
  *   obstacle.c     what keeps the account from going on, for operators
  *   obstacle_track.c  which obstacles last
  *   writes.c       what the store answered
@@ -219,12 +220,19 @@ struct reconciling { /* reconcile.c: commits that may be lost */
     size_t found_count;
 };
 
+struct clocks {       /* clocks.c: what they showed at the load */
+    int64_t ahead_ms; /* the database's is ahead of this relay's by so much, or behind */
+    int64_t here_ms;
+    uint64_t at;
+    bool late; /* this relay's is behind the chain's */
+};
+
 struct era_wait {       /* era_wait.c: what lost commits have sent may still be included */
     bool on;            /* nothing is admitted, signed or ended before it is over */
     bool immortal;      /* and bytes without an era may be out there, which nothing waits for */
     bool found, wanted; /* `heard` is known; and is to be stored */
     bool told;          /* for how long it waits */
-    uint64_t since_ms;  /* lost commits are older, by the database's clock */
+    int64_t since_ms;   /* lost commits are older, by the database's clock */
     uint64_t heard;     /* a block not lower than any that they could know */
     uint64_t until;     /* the last block of the wait; UINT64_MAX: not known yet */
     uint64_t read;      /* every finalized block up to this one was read since the load */
@@ -302,6 +310,7 @@ struct manager {
     struct sending send;
     struct reconciling reconcile;
     struct era_wait era_wait;
+    struct clocks clocks;
     struct suspension suspension;
     struct life life;
     struct head_of_line head;

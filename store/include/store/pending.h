@@ -53,6 +53,7 @@ struct store_snapshot {
     /* Then: when that was found, in ms since 1970; the block at which the wait ends (store_heard),
      * -1: not known yet; and whether lost commits may have sent what has no era. */
     int64_t lost_since_ms, lost_until;
+    int64_t database_ms; /* what its clock shows */
     bool era_immortal;
 };
 void store_snapshot_start(struct store *s, struct store_snapshot *r, store_cb cb);

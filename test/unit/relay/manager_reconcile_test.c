@@ -536,6 +536,66 @@ static void counts_from_the_highest_block(void **state)
     script_free(s);
 }
 
+/* Whose clock counts? A block is made at each second; the loss was found in second 100. */
+static void counts_by_the_clocks_that_agree(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        int64_t since, database, here; /* seconds that each is off */
+        uint64_t heard;
+    } rows[] = {
+        {"all are right", 0, 0, 0, 101},
+        {"the new server's is ahead", 600, 600, 0, 101},
+        {"it was, and was set right", 600, 0, 0, 101},
+        {"the loss was found long ago by a clock that is ahead", 595, 600, 0, 100},
+        {"clocks may differ by a minute", 60, 60, 0, 161},
+        {"the relay's is behind, as its blocks show", 0, 0, -90, 101},
+        {"the relay's is ahead", 0, 0, 600, 101},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct script *s = loaded(
+            (struct manager_event){.snapshot = {.next_nonce = 5,
+                                                .used_nonce = -1,
+                                                .reconcile = true,
+                                                .reconcile_from = 90,
+                                                .lost_since_ms = 100500 + 1000 * rows[i].since,
+                                                .database_ms = 100500 + 1000 * rows[i].database,
+                                                .here_ms = 100500 + 1000 * rows[i].here,
+                                                .lost_until = -1}});
+        print_message("%s\n", rows[i].what);
+        for (uint64_t n = 91; n < rows[i].heard; n++) {
+            block(s, n, 5, 0, NULL);
+            none(s, MANAGER_FX_STORE_HEARD);
+        }
+        block(s, rows[i].heard, 5, 0, NULL);
+        expect(s, MANAGER_FX_STORE_HEARD);
+        script_free(s);
+    }
+}
+
+/* When rows were enqueued is told by the database's clock, when blocks were made by the chain's. */
+static void adopts_by_the_database_s_clock(void **state)
+{
+    (void)state;
+    for (int64_t ahead = 0; ahead <= 600000; ahead += 600000) {
+        struct script *s =
+            loaded((struct manager_event){.snapshot = {.next_nonce = 5,
+                                                       .used_nonce = -1,
+                                                       .reconcile = true,
+                                                       .reconcile_from = 98,
+                                                       .lost_since_ms = 100500 + ahead,
+                                                       .database_ms = 100500 + ahead,
+                                                       .here_ms = 100500,
+                                                       .lost_until = 100}});
+        block(s, 99, 5, 0, NULL);
+        block(s, 100, 5, 0, NULL);
+        questions(s, 5, 0, NULL);
+        assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->adopt.ahead_ms, ahead);
+        script_free(s);
+    }
+}
+
 /* A chain that tells no time: the highest block when all that is final was read. */
 static void counts_without_a_clock(void **state)
 {
@@ -998,6 +1058,8 @@ int main(void)
         cmocka_unit_test(waits_an_era),
         cmocka_unit_test(counts_from_the_highest_block),
         cmocka_unit_test(counts_without_a_clock),
+        cmocka_unit_test(counts_by_the_clocks_that_agree),
+        cmocka_unit_test(adopts_by_the_database_s_clock),
         cmocka_unit_test(successor_goes_on),
         cmocka_unit_test(cut_short),
         cmocka_unit_test(tells_of_bytes_without_an_era),

@@ -93,9 +93,10 @@ struct manager_event {
             uint64_t seen_block;
             bool reconcile; /* commits may be lost: blocks after reconcile_from may know more */
             uint64_t reconcile_from;
-            int64_t lost_since_ms; /* then: when that was found, by the database's clock */
-            int64_t lost_until;    /* and the block at which the wait ends; -1: not known yet */
-            bool immortal;         /* lost commits may have sent bytes without an era */
+            int64_t lost_since_ms;        /* then: when that was found, by the database's clock */
+            int64_t database_ms, here_ms; /* what the database's and this relay's clock show */
+            int64_t lost_until; /* and the block at which the wait ends; -1: not known yet */
+            bool immortal;      /* lost commits may have sent bytes without an era */
             const struct manager_account *account; /* NULL: nothing is set */
         } snapshot;
         struct {
