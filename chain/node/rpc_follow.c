@@ -1,7 +1,8 @@
 /* The subscription chainHead_v1_follow: made when a question needs it, made anew when the server
  * ends it or when it is silent.
  *
- *   OFF -> ASK_WAIT -> INIT_WAIT -> HEADER_WAIT -> ON      refused: NONE (of this connection)
+ *   OFF -> ASK_WAIT -> INIT_WAIT -> HEADER_WAIT -> ON      refused, or no first event: NONE (of
+ *                                                          this connection)
  *             ^            |             |          |
  *             +------- AGAIN_WAIT <------+----------+       "stop", silence, a contradiction
  *
@@ -174,18 +175,44 @@ void rpc__follow_reset(struct rpc *r)
     rpc__watches_reset(r);
 }
 
+static void give_up(struct rpc *r, const struct err *why, enum rpc_error refused)
+{
+    struct rpc_follow *f = &r->follow;
+    struct err err = *why;
+    f->refusal = err;
+    f->refused = refused;
+    f->state = refused == RPC_ERROR_METHOD ? FOLLOW_NONE : FOLLOW_OFF;
+    end(r, true);
+    refuse_all(r);
+    rpc__watches_end(r, &err);
+}
+
 /* The endpoint refuses the subscription, or the header without which it is of no use. */
 static void refused(struct rpc *r, const struct rpc_call *call)
 {
-    struct rpc_follow *f = &r->follow;
     struct err why;
     err_set(&why, ERR_RPC, "%s: %s: %s", r->config.url, call->method, call->err.text);
-    f->refusal = why;
-    f->refused = call->refused;
-    f->state = call->refused == RPC_ERROR_METHOD ? FOLLOW_NONE : FOLLOW_OFF;
-    end(r, f->sub.active);
-    refuse_all(r);
-    rpc__watches_end(r, &why);
+    give_up(r, &why, call->refused);
+}
+
+/* No answer, or no first event: as good as refused. What waits for it has a deadline of its own. */
+static void never_began(struct rpc *r)
+{
+    struct err why;
+    err_set(&why, ERR_RPC, "chainHead_v1_follow: no %s from %s in time",
+            r->follow.state == FOLLOW_ASK_WAIT ? "answer" : "first event", r->config.url);
+    log_info("node.follow_silent", "url=%s", r->config.url);
+    give_up(r, &why, RPC_ERROR_METHOD);
+}
+
+static bool begins(const struct rpc_follow *f)
+{
+    return f->state == FOLLOW_INIT_WAIT || f->state == FOLLOW_ASK_WAIT;
+}
+
+static uint64_t silent_at(const struct rpc *r)
+{
+    return r->follow.heard_ms + (begins(&r->follow) ? r->config.call_timeout_ms / 2 : SILENT_MS);
 }
 
 static void due(void *arg)
@@ -198,14 +225,21 @@ static void due(void *arg)
     case FOLLOW_AGAIN_WAIT:
         begin(r);
         return;
+    case FOLLOW_ASK_WAIT:
     case FOLLOW_INIT_WAIT:
     case FOLLOW_HEADER_WAIT:
     case FOLLOW_ON:
-        if (now >= f->heard_ms + SILENT_MS) {
+        if (f->state == FOLLOW_ASK_WAIT && !f->sub.call.written)
+            f->heard_ms = now; /* the call waits for its turn */
+        if (now >= silent_at(r) && begins(f)) {
+            never_began(r);
+            return;
+        }
+        if (now >= silent_at(r)) {
             again(r, true, "it is silent");
             return;
         }
-        loop_timer_at(f->timer, f->heard_ms + SILENT_MS);
+        loop_timer_at(f->timer, silent_at(r));
         if (f->state == FOLLOW_ON)
             kick(r);
         return;
@@ -213,7 +247,6 @@ static void due(void *arg)
         refuse_all(r);
         return;
     case FOLLOW_OFF:
-    case FOLLOW_ASK_WAIT:
         return;
     }
 }
@@ -326,7 +359,8 @@ static void answered(struct rpc_call *call)
         refused(r, call);
     } else {
         f->state = FOLLOW_INIT_WAIT;
-        loop_timer_at(f->timer, f->heard_ms + SILENT_MS);
+        f->heard_ms = loop_now_ms(r->loop);
+        loop_timer_at(f->timer, silent_at(r));
     }
 }
 
@@ -337,6 +371,7 @@ static void begin(struct rpc *r)
     f->state = FOLLOW_ASK_WAIT;
     f->begun_ms = f->heard_ms = loop_now_ms(r->loop);
     f->times++;
+    loop_timer_at(f->timer, silent_at(r));
     rpc_subscribe_start(r, &f->sub, "chainHead_v1_follow", "[true]", NULL, NULL, answered, item,
                         ended);
 }

@@ -29,6 +29,9 @@
 static struct {
     unsigned follows; /* times that it was asked for */
     bool refuse;      /* chainHead_v1_follow */
+    enum { TALKS, NO_EVENT, NO_ANSWER } mute;
+    json_t *unanswered;
+    unsigned unfollowed;
     bool refuse_header;
     bool stop_at_once;      /* the first subscription ends at the first operation */
     bool events_first;      /* those of an operation, before the answer that names it */
@@ -70,9 +73,15 @@ static void follow(struct ws_peer *p, const json_t *id)
         return;
     }
     server.follows++;
+    if (server.mute == NO_ANSWER) {
+        server.unanswered = json_copy((json_t *)id);
+        return;
+    }
     snprintf(server.follow_id, sizeof(server.follow_id), "F%u", server.follows);
     snprintf(text, sizeof(text), "\"%s\"", server.follow_id);
     reply(p, id, text);
+    if (server.mute)
+        return;
     event(p, "{\"event\":\"initialized\",\"finalizedBlockHashes\":[\"" FINAL
              "\"],\"finalizedBlockRuntime\":{\"type\":\"valid\",\"spec\":{\"specVersion\":1}}}");
     event(p, "{\"event\":\"newBlock\",\"blockHash\":\"" BEST "\",\"parentBlockHash\":\"" FINAL
@@ -135,6 +144,8 @@ static bool hook(struct rig *rig, struct ws_peer *p, const char *method, const j
         server.stopped++;
     else if (!strcmp(method, "chainHead_v1_unpin"))
         server.unpinned++;
+    else if (!strcmp(method, "chainHead_v1_unfollow"))
+        server.unfollowed++;
     else if (!strncmp(method, "chain", 5) || !strncmp(method, "state", 5) ||
              !strncmp(method, "archive", 7))
         refuse(p, id, -32601);
@@ -440,6 +451,31 @@ static void subscriptions_end_with_the_connection(void **state)
     rpc_rig_done(&rig);
 }
 
+/* Accepted, and then nothing, or not even an answer: refused before the question's deadline. */
+static void it_never_begins(void **state)
+{
+    (void)state;
+    for (int mute = NO_EVENT; mute <= NO_ANSWER; mute++) {
+        struct rig rig;
+        memset(&server, 0, sizeof(server));
+        server.mute = mute;
+        rpc_rig_open(&rig);
+        rig.hook = hook;
+        struct rpc_config config = rpc_rig_config(&rig);
+        config.call_timeout_ms = 2000;
+        client_start(&rig, &config);
+        assert_true(run_until(rig.loop, is_open, &rig, LIMIT_MS));
+        expect(&rig, "chain_getBlockHash", "[]", NULL, RPC_ERROR_METHOD);
+        expect(&rig, "chain_getFinalizedHead", "[]", NULL, RPC_ERROR_METHOD);
+        assert_int_equal(server.follows, 1);
+        if (mute == NO_ANSWER)
+            reply(rig.peer, server.unanswered, "\"F1\""); /* too late */
+        assert_true(run_until(rig.loop, counted, &server.unfollowed, LIMIT_MS));
+        json_decref(server.unanswered);
+        rpc_rig_done(&rig);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -450,6 +486,7 @@ int main(void)
         cmocka_unit_test(a_contradiction_makes_it_anew),
         cmocka_unit_test(refused_as_well),
         cmocka_unit_test(without_an_owner),
+        cmocka_unit_test(it_never_begins),
         cmocka_unit_test(each_subscription),
         cmocka_unit_test(subscriptions_end_with_the_connection),
     };
