@@ -14,11 +14,13 @@
  *
  * Each connection has a number, its generation, so that late callbacks about a dropped connection
  * are not taken for the present one. */
+#define _GNU_SOURCE
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -149,15 +151,27 @@ static void closed(struct ws_conn *conn, const char *why)
     ws__on_closed(conn->client, text);
 }
 
-/* Seconds; a date is not read. */
+/* -1: there is none. */
+static int64_t date_s(const char *text)
+{
+    struct tm tm = {0};
+    return strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &tm) ? (int64_t)timegm(&tm) : -1;
+}
+
+/* Seconds, or a date, which is as far away as the server's own clock says. */
 static uint64_t retry_after_ms(struct lws *wsi)
 {
     enum { HOUR_S = 3600 };
-    char text[16] = "";
-    if (lws_hdr_copy(wsi, text, sizeof(text), WSI_TOKEN_HTTP_RETRY_AFTER) <= 0)
+    char after[40] = "", now[40] = "";
+    if (lws_hdr_copy(wsi, after, sizeof(after), WSI_TOKEN_HTTP_RETRY_AFTER) <= 0)
         return 0;
-    unsigned long seconds = strtoul(text, NULL, 10);
-    return (uint64_t)(seconds < HOUR_S ? seconds : HOUR_S) * 1000;
+    int64_t seconds = (int64_t)strtoul(after, NULL, 10), then = date_s(after);
+    lws_hdr_copy(wsi, now, sizeof(now), WSI_TOKEN_HTTP_DATE);
+    if (then >= 0 && date_s(now) >= 0)
+        seconds = then - date_s(now);
+    if (seconds < 0 || seconds > HOUR_S)
+        seconds = seconds < 0 ? 0 : HOUR_S;
+    return (uint64_t)seconds * 1000;
 }
 
 static const char no_handshake[] =

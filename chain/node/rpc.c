@@ -147,6 +147,28 @@ static void on_open(void *arg)
         r->config.on_state(r->config.arg, RPC_OPEN, NULL);
 }
 
+/* It may end the connection. */
+static void take_message(struct rpc *r, const struct jv *message)
+{
+    if (jv_get(message, "method"))
+        rpc__notification(r, jv_get(message, "params"));
+    else if (jv_is(message, JV_OBJECT))
+        rpc__answer(r, message);
+}
+
+/* Gateways put messages that come at the same time into an array. */
+static void take_messages(struct rpc *r, const struct jv *all)
+{
+    if (!jv_is(all, JV_ARRAY)) {
+        take_message(r, all);
+        return;
+    }
+    uint64_t connection = r->connection;
+    for (const struct jv *m = jv_first(all); m; m = jv_next(all, m))
+        if (r->phase == RPC_PHASE_OPEN && r->connection == connection)
+            take_message(r, m);
+}
+
 static void on_text(void *arg, const char *text, size_t len)
 {
     struct rpc *r = arg;
@@ -167,10 +189,7 @@ static void on_text(void *arg, const char *text, size_t len)
         r->proven = true;
         backoff_reset(&r->backoff);
     }
-    if (jv_get(message, "method"))
-        rpc__notification(r, jv_get(message, "params"));
-    else if (jv_is(message, JV_OBJECT))
-        rpc__answer(r, message);
+    take_messages(r, message);
     jv_trim(&r->message);
 }
 

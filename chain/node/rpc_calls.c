@@ -313,6 +313,13 @@ static struct rpc_call *call_of(struct rpc *r, const struct jv *message)
 {
     const struct jv *id = jv_get(message, "id");
     int64_t number;
+    char text[24];
+    size_t len = jv_copy(id, text, sizeof(text));
+    if (len > 0 && len < sizeof(text)) { /* a gateway has made a text of it */
+        char *end;
+        unsigned long long value = strtoull(text, &end, 10);
+        return *end ? NULL : call_find(r, value);
+    }
     if (jv_int(id, &number))
         return number > 0 ? call_find(r, (uint64_t)number) : NULL;
     if (jv_is(id, JV_NULL) && r->calls.count == 1 && first_by_deadline(r) &&
