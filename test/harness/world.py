@@ -81,7 +81,7 @@ class World:
     def settle(self, seconds=120):
         """Wait until every committed transaction has ended, then check the invariants against the chain."""
         try:
-            proc.wait_for('every transaction to end', lambda: not self.unfinished(), seconds)
+            proc.wait_for('every transaction to end', lambda: not self.unfinished(), seconds, every=0.1)
         except TimeoutError as error:
             rows = self.pg.query('''SELECT nonce, id, state FROM txrelay.pending_transactions ORDER BY nonce LIMIT 5''')
             logs = '\n'.join(f'--- {r.name}\n' + '\n'.join(r.text().splitlines()[-15:]) for r in self.relays)
