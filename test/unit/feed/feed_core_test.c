@@ -42,6 +42,27 @@ static void b06_a_load_that_fails_is_tried_again(void **state)
     SAYS(header(1, 0), "1:begin 0 c1");
 }
 
+static void b06_a_stored_batch_makes_the_next_load_quick_again(void **state)
+{
+    (void)state;
+    core_new(NULL);
+    serve();
+    for (uint64_t load = 1; load <= 5; load++) {
+        loaded(load, -2);
+        now_ms = feed_due(core);
+        tick();
+    }
+    loaded(6, 4);
+    open_sessions(1);
+    send_batch(1, 5);
+    verified(1, true);
+    stored(1, FEED_STORED, 5);
+    send_batch(1, 6);
+    verified(2, true);
+    SAYS(stored(2, FEED_STORED_UNKNOWN, 0), "not stored, 1:release, drop c2");
+    assert_in_range(feed_due(core), now_ms + 1, now_ms + 200);
+}
+
 static void b08_sessions_are_counted(void **state)
 {
     (void)state;
@@ -519,6 +540,22 @@ static void bp16_a_late_answer_about_a_lost_copy_changes_nothing(void **state)
     SAYS(stored(2, FEED_STORED_UNKNOWN, 0), "");
 }
 
+static void bp16_a_late_answer_does_not_call_a_liar_back(void **state)
+{
+    (void)state;
+    core_at(&(struct feed_config){.persistence_ack_ms = 100}, 4);
+    open_sessions(2);
+    send_batch(1, 5);
+    wait_ms(100);
+    send_batch(2, 5);
+    verified(2, false);
+    open_session(3);
+    open_session(4);
+    SAYS(header_by(3, 5, 1), "3:skip 5"); /* the publisher of the bad copy */
+    SAYS(verified(1, true), "");          /* the other one still goes first */
+    SAYS(header(4, 5), "4:begin 5 c3");
+}
+
 static void b63_the_copy_that_was_given_up_may_have_been_stored(void **state)
 {
     (void)state;
@@ -742,6 +779,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(b06_b09_the_cursor_is_loaded_before_a_number_is_won),
         cmocka_unit_test(b06_a_load_that_fails_is_tried_again),
+        cmocka_unit_test(b06_a_stored_batch_makes_the_next_load_quick_again),
         cmocka_unit_test(b08_sessions_are_counted),
         cmocka_unit_test(b10_a_batch_begins_with_its_header),
         cmocka_unit_test(b11_b12_bp5_a_stored_number_is_a_duplicate_and_the_cursor_is_told),
@@ -774,6 +812,7 @@ int main(void)
         cmocka_unit_test(bp8_the_cursor_moves_whatever_becomes_of_the_session),
         cmocka_unit_test(bp10_no_ack_passes_a_number_that_is_sent_again),
         cmocka_unit_test(bp16_a_late_answer_about_a_lost_copy_changes_nothing),
+        cmocka_unit_test(bp16_a_late_answer_does_not_call_a_liar_back),
         cmocka_unit_test(b63_the_copy_that_was_given_up_may_have_been_stored),
         cmocka_unit_test(b14_another_relay_may_have_taken_the_number),
         cmocka_unit_test(b27_a_lost_answer_is_read_from_the_database),

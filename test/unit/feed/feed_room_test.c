@@ -31,7 +31,7 @@ static struct {
     struct feed_row row;
     uint8_t publishers[KEYS * FEED_KEY];
     struct keypair *keys[KEYS];
-    bool no_rows, gone, unanswered, metadata_away, drained, closed;
+    bool reads_held, no_rows, gone, unanswered, metadata_away, drained, closed;
     enum feed_stored outcome; /* of the next take */
     struct err err;
     struct feed_take *take; /* that waits for its answer */
@@ -54,7 +54,8 @@ static void load(void *arg)
 {
     (void)arg;
     host.loads++;
-    loop_post(host.loop, &host.task, answer_load);
+    if (!host.reads_held)
+        loop_post(host.loop, &host.task, answer_load);
 }
 
 static struct loop_task take_task;
@@ -732,6 +733,26 @@ static void a_feed_that_is_created_again_begins_anew(void **state)
     hears(0, "ack 0");
 }
 
+/* Its row is older than the batch. */
+static void a_read_that_began_before_a_store_shows_no_new_feed(void **state)
+{
+    unsigned loads = host.loads;
+    (void)state;
+    host.reads_held = true;
+    connect_to(0);
+    connect_to(1);
+    header(1, "nothing", 0, 1); /* the feeds are read again */
+    UNTIL(host.loads > loads);
+    send_batch(0, 5);
+    hears(0, "ack 5");
+    host.reads_held = false;
+    host.row.last = 4;
+    feed_room_rows(host.room, &host.row, 1);
+    hears(1, "end INVALID_REQUEST -1 (there is no such feed at this relay)");
+    send_batch(0, 6);
+    hears(0, "ack 6");
+}
+
 static void a_key_that_was_taken_away_publishes_no_more(void **state)
 {
     (void)state;
@@ -835,6 +856,7 @@ int main(void)
         TEST(a_stale_epoch_ends_the_sessions),
         TEST(a_paused_or_removed_feed_takes_nothing),
         TEST(a_feed_that_is_created_again_begins_anew),
+        TEST(a_read_that_began_before_a_store_shows_no_new_feed),
         TEST(a_key_that_was_taken_away_publishes_no_more),
         TEST(issue16_5_a_drain_lets_the_batch_end),
         TEST(it_closes_while_a_batch_is_verified),
