@@ -11,7 +11,7 @@ trap 'rm -rf "$tmp"' EXIT
 # Of base/: not the log (it prints the time) and not the failpoints (they read the environment).
 nm --defined-only "$base" | awk 'NF == 3 && $2 ~ /[TDBR]/ { print $3 }' | grep -vE '^(log_|failpoint_)' | sort -u >"$tmp/allowed"
 printf '%s\n' free malloc calloc realloc exit qsort bsearch memchr memcmp memcpy memmove memset snprintf vsnprintf strcasestr \
-  strchr strcmp strcspn strlen strncmp strrchr strspn strstr bcmp >>"$tmp/allowed"
+  strchr strcmp strcspn strlen strncmp strrchr strspn strstr strtoll strtoul strtoull bcmp >>"$tmp/allowed"
 for core in "$@"; do nm --defined-only "$core" | awk 'NF == 3 && $2 ~ /[TDBR]/ { print $3 }'; done >>"$tmp/allowed"
 
 # Prints what ARCHIVE calls and may not; the names of instrumentation and of 128-bit arithmetic are left out.
