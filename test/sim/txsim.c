@@ -342,20 +342,27 @@ static int run_seeds(const struct args *a)
 /* ---- planted faults ---- */
 
 #ifdef TXRELAY_PLANT
-/* Where a fault shows in one of thousands of seeds, one that showed it goes first; then the
- * others, as ever. */
+/* Where a fault shows in one of many seeds, one that showed it goes first; then the others, as
+ * ever. */
 static void run_plant(struct args *a, struct report *ret_sum)
 {
     static const struct {
         enum plant plant;
         uint64_t seed;
         bool lossy;
-    } known[] = {{PLANT_PROBE_ORDER, 7069, false}, {PLANT_WAIT_FORGOTTEN, 865, true},
-                 {PLANT_WAIT_SHORT, 31, true},     {PLANT_WAIT_BEHIND, 57, true},
-                 {PLANT_WAIT_EXPIRED, 352, true},  {PLANT_WAIT_CANCELLED, 352, true},
-                 {PLANT_LOCK_ANYBODYS, 3, false},  {PLANT_HEAD_KEPT_OUT, 3362, false},
-                 {PLANT_BAN_KEPT, 3884, false},    {PLANT_LATER_IMMORTAL, 20000024671, false},
-                 {PLANT_ADOPTED_ONCE, 1150, true}, {PLANT_FORMER_LIFE, 31000303882, true}};
+    } known[] = {{PLANT_PROBE_ORDER, 7069, false},    {PLANT_WAIT_FORGOTTEN, 865, true},
+                 {PLANT_WAIT_SHORT, 31, true},        {PLANT_WAIT_BEHIND, 57, true},
+                 {PLANT_WAIT_EXPIRED, 352, true},     {PLANT_WAIT_CANCELLED, 352, true},
+                 {PLANT_LOCK_ANYBODYS, 3, false},     {PLANT_HEAD_KEPT_OUT, 3362, false},
+                 {PLANT_BAN_KEPT, 3884, false},       {PLANT_LATER_IMMORTAL, 20000024671, false},
+                 {PLANT_ADOPTED_ONCE, 1150, true},    {PLANT_FORMER_LIFE, 31000303882, true},
+                 {PLANT_FILL_LIVE, 83, false},        {PLANT_RENEW_ANY, 163, false},
+                 {PLANT_GHOST_WRITE, 118, false},     {PLANT_CANCEL_ADMIT, 40, false},
+                 {PLANT_REAP_UNSEEN, 47, false},      {PLANT_REORG_MISSED, 37, false},
+                 {PLANT_REQUEUE_STOPPED, 109, false}, {PLANT_REQUEUE_EARLY, 32, false},
+                 {PLANT_SIGNED_UNSEEN, 130, false},   {PLANT_DECODED_ONLY, 110, false},
+                 {PLANT_UNSIGNABLE_TRIED, 39, false}, {PLANT_POOLED_BELIEVED, 204, false},
+                 {PLANT_HOLD_FORGOTTEN, 16, false},   {PLANT_BUMP_FORGOTTEN, 25, false}};
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         if (known[i].plant != plant)
             continue;
@@ -381,9 +388,11 @@ static int run_plants(struct args *a)
         plant = (enum plant)p;
         double begun = seconds();
         run_plant(a, &sum);
-        printf("%-18s %s %6llu seeds %6.1f s  %s\n", plants[p].name,
-               sum.broken ? "caught" : "MISSED", (unsigned long long)sum.seeds, seconds() - begun,
-               sum.broken ? sum.violation : plants[p].text);
+        printf("%-18s %s %6llu seeds %6.1f s  ", plants[p].name, sum.broken ? "caught" : "MISSED",
+               (unsigned long long)sum.seeds, seconds() - begun);
+        if (sum.broken)
+            printf("%llu: ", (unsigned long long)sum.seed);
+        printf("%s\n", sum.broken ? sum.violation : plants[p].text);
         fflush(stdout);
         missed += !sum.broken;
     }
