@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 
 #include <arpa/inet.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
@@ -75,4 +76,65 @@ char *host_url_shown(const char *url)
                      !*path               ? ""
                      : !strcmp(path, "/") ? "/"
                                           : "/***");
+}
+
+/* ---- which addresses are public ---- */
+
+/* The first `bits` of an address. */
+struct block {
+    uint8_t first[16];
+    unsigned bits;
+};
+
+static bool within(const uint8_t *address, const struct block *b)
+{
+    unsigned whole = b->bits / 8, rest = b->bits % 8;
+    uint8_t mask = (uint8_t)(0xff00u >> rest);
+    return !memcmp(address, b->first, whole) &&
+           (!rest || (address[whole] & mask) == (b->first[whole] & mask));
+}
+
+static bool is_public_4(const uint8_t a[4])
+{
+    static const struct block closed[] = {{{0}, 8},
+                                          {{10}, 8},
+                                          {{100, 64}, 10},
+                                          {{127}, 8},
+                                          {{169, 254}, 16},
+                                          {{172, 16}, 12},
+                                          {{192, 0, 0}, 24},
+                                          {{192, 0, 2}, 24},
+                                          {{192, 88, 99}, 24},
+                                          {{192, 168}, 16},
+                                          {{198, 18}, 15},
+                                          {{198, 51, 100}, 24},
+                                          {{203, 0, 113}, 24},
+                                          {{224}, 4},
+                                          {{240}, 4}};
+    for (size_t i = 0; i < sizeof(closed) / sizeof(closed[0]); i++)
+        if (within(a, &closed[i]))
+            return false;
+    return true;
+}
+
+bool host_address_is_public(const char *numeric)
+{
+    static const struct block mapped = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, 96},
+                              nat64 = {{0, 0x64, 0xff, 0x9b}, 96}, relayed = {{0x20, 0x02}, 16},
+                              global = {{0x20}, 3};
+    static const struct block closed[] = {
+        {{0x20, 0x01, 0}, 23}, {{0x20, 0x01, 0x0d, 0xb8}, 32}, {{0x3f, 0xff}, 20}};
+    uint8_t a[16];
+    if (inet_pton(AF_INET, numeric, a) == 1)
+        return is_public_4(a);
+    if (inet_pton(AF_INET6, numeric, a) != 1)
+        return false;
+    if (within(a, &mapped) || within(a, &nat64))
+        return is_public_4(a + 12);
+    if (within(a, &relayed))
+        return is_public_4(a + 2);
+    for (size_t i = 0; i < sizeof(closed) / sizeof(closed[0]); i++)
+        if (within(a, &closed[i]))
+            return false;
+    return within(a, &global);
 }

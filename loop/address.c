@@ -53,6 +53,12 @@ bool loop_address_is_unix(const char *address)
     return loop__address_parse(address, &a, &err) == 0 && a.is_unix;
 }
 
+int loop_address_check(const char *address, struct err *err)
+{
+    struct loop_address a;
+    return loop__address_parse(address, &a, err);
+}
+
 bool loop_address_is_local(const char *address)
 {
     struct loop_address a;

@@ -98,6 +98,11 @@ const char *http_server_address(const struct http_server *s)
     return s->address;
 }
 
+size_t http_server_connections(const struct http_server *s)
+{
+    return s->count;
+}
+
 void http_server_drain(struct http_server *s)
 {
     s->listener = loop_listener_close(s->listener);

@@ -1,6 +1,7 @@
 /* TLS by OpenSSL 3, over memory: the owner moves the bytes.
  *
- *  - TLS 1.3 only; nothing is renegotiated or resumed, and each context has one protocol. A peer
+ *  - TLS 1.3 only, but for a client of HTTP/1.1, which asks servers of others: they may have 1.2.
+ *  - Nothing is renegotiated or resumed, and each context has one protocol. A peer
  *    without ALPN passes the handshake: as HTTP/1.1, but HTTP/2 is what was selected or nothing.
  *  - The error queue of OpenSSL belongs to the thread: it is cleared before each call.
  *  - An alert is in the output after a failure, and must still leave.
@@ -137,15 +138,17 @@ static SSL_CTX *context_make(struct tls_context *t, struct err *err)
     ERR_clear_error();
     SSL_CTX *ctx = SSL_CTX_new(t->server ? TLS_server_method() : TLS_client_method());
     INVARIANT(ctx);
-    SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION);
+    bool any = t->http1 && !t->server; /* servers of others */
+    SSL_CTX_set_min_proto_version(ctx, any ? TLS1_2_VERSION : TLS1_3_VERSION);
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
-    SSL_CTX_set_options(ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);
+    SSL_CTX_set_options(ctx, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_num_tickets(ctx, 0);
     if (t->server)
         SSL_CTX_set_alpn_select_cb(ctx, select_protocol, t);
     else
-        INVARIANT(SSL_CTX_set_alpn_protos(ctx, alpn_h2, sizeof(alpn_h2)) == 0);
+        INVARIANT(SSL_CTX_set_alpn_protos(ctx, t->http1 ? alpn_http1 : alpn_h2,
+                                          t->http1 ? sizeof(alpn_http1) : sizeof(alpn_h2)) == 0);
     if (load_own(t, ctx, err) || load_authorities(t, ctx, err)) {
         SSL_CTX_free(ctx);
         return NULL;

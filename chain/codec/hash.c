@@ -75,3 +75,14 @@ void hash_sha256(const void *data, size_t len, uint8_t out[32])
     crypto_init();
     crypto_hash_sha256(out, data, len);
 }
+
+void hash_hmac_sha256(const void *key, size_t key_len, const void *data, size_t len,
+                      uint8_t out[32])
+{
+    crypto_auth_hmacsha256_state state;
+    crypto_init();
+    crypto_auth_hmacsha256_init(&state, key, key_len);
+    crypto_auth_hmacsha256_update(&state, data, len);
+    crypto_auth_hmacsha256_final(&state, out);
+    sodium_memzero(&state, sizeof(state));
+}

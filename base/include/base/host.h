@@ -23,4 +23,9 @@ const char *host_of_url(const char *url, size_t *ret_len);
  * frees it. */
 char *host_url_shown(const char *url);
 
+/* Is a numeric address one that the whole network knows? false: this machine, a private network, a
+ * link, a group, an address for documents or for later, an IPv6 address that stands for such an
+ * IPv4 one, or no address. */
+bool host_address_is_public(const char *numeric);
+
 #endif

@@ -42,6 +42,7 @@ bool loop_peer_uid(const struct loop_peer *p, unsigned *ret_uid);
 bool loop_address_is_local(const char *address);
 int loop_address_check(const char *address, struct err *err); /* ERR_ARGUMENT: it is none */
 bool loop_address_is_unix(const char *address);
+int loop_address_check(const char *address, struct err *err); /* ERR_ARGUMENT: it is none */
 void loop_peer_write(struct loop_peer *p, const void *data,
                      size_t len); /* copied; a slow reader is closed */
 struct loop_peer *

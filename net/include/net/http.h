@@ -46,6 +46,7 @@ struct http_server_config {
 struct http_server *http_server_new(struct loop *l, const struct http_server_config *config,
                                     struct err *err);
 const char *http_server_address(const struct http_server *s); /* with the real port */
+size_t http_server_connections(const struct http_server *s);
 /* Accept no more. Each connection ends after its present answer, an idle one at once. */
 void http_server_drain(struct http_server *s);
 /* At once. Requests without an answer stay their owner's, and are still to be answered. */

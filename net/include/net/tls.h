@@ -1,4 +1,4 @@
-/* TLS 1.3 for HTTP: certificates and keys from PEM files, mutual where a ca_file is given. */
+/* TLS for HTTP: certificates and keys from PEM files, mutual where a ca_file is given. */
 #ifndef NET_TLS_H
 #define NET_TLS_H
 
@@ -11,7 +11,7 @@ struct tls_context;
 
 struct tls_config {
     bool server;
-    bool http1;            /* a server of HTTP/1.1; otherwise the protocol is HTTP/2 alone */
+    bool http1;            /* HTTP/1.1; otherwise the protocol is HTTP/2 alone */
     const char *cert_file; /* the own certificate and its chain; a client may have none */
     const char *key_file;
     /* Server: a peer must show a certificate that one of these signed; NULL: it need not show any.

@@ -296,6 +296,46 @@ static void hosts(void **state)
     for (size_t i = 0; i < ARRAY_LEN(there); i++)
         if (host_is_loopback(there[i], strlen(there[i])))
             fail_msg("%s is another machine", there[i]);
+    static const char *const private[] = {"0.0.0.0",
+                                          "10.1.2.3",
+                                          "100.64.0.1",
+                                          "100.127.255.255",
+                                          "127.0.0.1",
+                                          "169.254.1.1",
+                                          "172.16.0.1",
+                                          "172.31.255.255",
+                                          "192.0.0.1",
+                                          "192.168.0.1",
+                                          "198.19.0.1",
+                                          "224.0.0.1",
+                                          "255.255.255.255",
+                                          "192.0.2.1",
+                                          "203.0.113.9",
+                                          "::",
+                                          "::1",
+                                          "fc00::1",
+                                          "fdff::1",
+                                          "fe80::1",
+                                          "ff02::1",
+                                          "::ffff:10.0.0.1",
+                                          "64:ff9b::10.0.0.1",
+                                          "2002:a00:1::",
+                                          "2001:db8::1",
+                                          "2001::1",
+                                          "::10.0.0.1",
+                                          "",
+                                          "localhost",
+                                          "example.org"};
+    static const char *const public[] = {
+        "1.1.1.1",         "9.255.255.255", "11.0.0.0",       "100.63.255.255", "100.128.0.0",
+        "172.15.255.255",  "172.32.0.0",    "192.167.0.1",    "198.20.0.1",     "223.255.255.255",
+        "2606:4700::1111", "2a00::1",       "2002:808:808::", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8"};
+    for (size_t i = 0; i < ARRAY_LEN(private); i++)
+        if (host_address_is_public(private[i]))
+            fail_msg("%s is not public", private[i]);
+    for (size_t i = 0; i < ARRAY_LEN(public); i++)
+        if (!host_address_is_public(public[i]))
+            fail_msg("%s is public", public[i]);
     static const char *const urls[][2] = {{"ws://h:1/x", "h"},
                                           {"wss://[::1]:9944", "::1"},
                                           {"ws://h?key=a@b", "h"},
