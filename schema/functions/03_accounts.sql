@@ -185,6 +185,8 @@ BEGIN
                 INSERT INTO accounts (account, alias, account_id, scheme, genesis, address, watch_only, era_longest,
                     era_immortal)
                     VALUES (v_subject, p_alias, p_account_id, p_scheme, p_genesis, p_address, p_watch_only, p_era, p_immortal);
+                PERFORM operation_note('register', NULL, v_subject, NULL, jsonb_build_object('address', p_address), NULL,
+                    v_subject::text);
                 RETURN v_subject;
             END IF;
         EXCEPTION WHEN unique_violation THEN

@@ -59,6 +59,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 #variable_conflict use_column
 DECLARE
     v_account int := account_of(account_policy.account);
+    v_before jsonb := operation_before('policy', NULL, v_account, NULL);
     v_policy jsonb;
     v_given jsonb;
 BEGIN
@@ -89,6 +90,7 @@ BEGIN
     IF queue_has_room() THEN
         PERFORM pg_notify('outbox_wake', v_account::text);
     END IF;
+    PERFORM operation_note('policy', NULL, v_account, NULL, account_policy.policy, v_before, v_policy::text);
     RETURN v_policy;
 END
 $$;
@@ -97,10 +99,14 @@ $$;
 -- suspension by the leader stays beside it.
 CREATE OR REPLACE FUNCTION txrelay.account_pause(p_account text, p_reason text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_account int := account_of(p_account);
+    v_before jsonb := operation_before('pause', NULL, v_account, NULL);
 BEGIN
     UPDATE accounts t SET paused = true, paused_by = 'operator', paused_reason = coalesce(p_reason, 'by ' || session_user),
         paused_since = coalesce(t.paused_since, clock_timestamp())
-        WHERE t.account = account_of(p_account);
+        WHERE t.account = v_account;
+    PERFORM operation_note('pause', NULL, v_account, NULL, jsonb_build_object('reason', p_reason), v_before, 'paused');
 END
 $$;
 
@@ -111,6 +117,7 @@ CREATE OR REPLACE FUNCTION txrelay.account_resume(p_account text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     v_account int := account_of(p_account);
+    v_before jsonb := operation_before('resume', NULL, v_account, NULL);
 BEGIN
     UPDATE accounts t SET paused = false, paused_by = NULL, paused_reason = NULL, paused_since = NULL, suspension = NULL,
         reborn = t.reborn OR t.suspension IS NOT DISTINCT FROM 'reaped',
@@ -119,6 +126,7 @@ BEGIN
     IF queue_has_room() THEN
         PERFORM pg_notify('outbox_wake', v_account::text);
     END IF;
+    PERFORM operation_note('resume', NULL, v_account, NULL, '{}', v_before, 'resumed');
 END
 $$;
 
@@ -131,6 +139,7 @@ CREATE OR REPLACE FUNCTION txrelay.account_rewind(p_account text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     v_account int := keyed_account('account_rewind', p_account);
+    v_before jsonb := operation_before('rewind', NULL, v_account, NULL);
     a accounts;
     v_nonce bigint;
 BEGIN
@@ -161,6 +170,7 @@ BEGIN
     IF queue_has_room() THEN
         PERFORM pg_notify('outbox_wake', v_account::text);
     END IF;
+    PERFORM operation_note('rewind', NULL, v_account, NULL, '{}', v_before, 'rewound');
 END
 $$;
 

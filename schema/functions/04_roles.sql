@@ -176,6 +176,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 #variable_conflict use_column
 DECLARE
     v_account int := account_of(account_grant.account);
+    v_before jsonb := operation_before('grant', NULL, v_account, NULL);
+    v_users text[];
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles r WHERE r.rolname = account_grant.role) THEN
         PERFORM bad_argument('account_grant', 'role', format('is %s; there is no such role', coalesce('"' || left(account_grant.role,
@@ -184,7 +186,9 @@ BEGIN
     UPDATE accounts a SET users = array_append(array_remove(coalesce(a.users, '{}'), account_grant.role), account_grant.role)
         WHERE a.account = v_account;
     PERFORM note_careful(v_account);
-    RETURN (SELECT a.users FROM accounts a WHERE a.account = v_account);
+    v_users := (SELECT a.users FROM accounts a WHERE a.account = v_account);
+    PERFORM operation_note('grant', NULL, v_account, NULL, jsonb_build_object('role', account_grant.role), v_before, v_users::text);
+    RETURN v_users;
 END
 $$;
 
@@ -195,6 +199,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 #variable_conflict use_column
 DECLARE
     v_account int := account_of(account_revoke.account);
+    v_before jsonb := operation_before('revoke', NULL, v_account, NULL);
     v_users text[] := (SELECT coalesce(a.users, '{txrelay_app}') FROM accounts a WHERE a.account = v_account);
 BEGIN
     IF account_revoke.role = ANY (v_users) IS NOT TRUE THEN
@@ -204,6 +209,8 @@ BEGIN
     END IF;
     UPDATE accounts a SET users = array_remove(v_users, account_revoke.role) WHERE a.account = v_account;
     PERFORM note_careful(v_account);
-    RETURN (SELECT a.users FROM accounts a WHERE a.account = v_account);
+    v_users := (SELECT a.users FROM accounts a WHERE a.account = v_account);
+    PERFORM operation_note('revoke', NULL, v_account, NULL, jsonb_build_object('role', account_revoke.role), v_before, v_users::text);
+    RETURN v_users;
 END
 $$;

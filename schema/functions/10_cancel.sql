@@ -93,6 +93,7 @@ $$;
 CREATE OR REPLACE FUNCTION txrelay.cancel(id bigint) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
+    v_before jsonb := operation_before('cancel', cancel.id, NULL, NULL);
     v_account int;
     v_nonce bigint;
     v_refused text := other_owner('cancel', cancel.id);
@@ -113,9 +114,11 @@ BEGIN
             INSERT INTO cancellations (id, account, asked_by) VALUES (cancel.id, v_account, session_user)
                 ON CONFLICT DO NOTHING;
             PERFORM tell_outbox(v_account);
+            PERFORM operation_note('cancel', cancel.id, NULL, NULL, '{}', v_before, 'requested');
             RETURN 'requested';
         ELSIF outbox_end(NULL, ARRAY[cancel.id], ARRAY['cancelled']::tx_outcome[], ARRAY['cancelled by '
                       || session_user], NULL) = 1 THEN
+            PERFORM operation_note('cancel', cancel.id, NULL, NULL, '{}', v_before, 'cancelled');
             RETURN 'cancelled';
         END IF;
         v_account := (pending_of(cancel.id)).account;
@@ -130,8 +133,10 @@ BEGIN
                 ON CONFLICT DO NOTHING;
             -- Notify even a leader that is awake: it would otherwise notice at its next poll only.
             PERFORM tell_outbox(v_account);
+            PERFORM operation_note('cancel', cancel.id, NULL, NULL, '{}', v_before, 'requested');
             RETURN 'requested';
         ELSIF EXISTS (SELECT FROM finished_transactions f WHERE f.id = cancel.id) THEN
+            PERFORM operation_note('cancel', cancel.id, NULL, NULL, '{}', v_before, 'finished');
             RETURN 'finished';
         END IF;
     END LOOP;
@@ -195,6 +200,7 @@ CREATE OR REPLACE FUNCTION txrelay.bump(id bigint, tip numeric DEFAULT NULL) RET
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
+    v_before jsonb := operation_before('bump', bump.id, NULL, NULL);
     v_row record;
     v_tip numeric;
     v_hint text;
@@ -242,8 +248,10 @@ BEGIN
             ELSE
                 PERFORM tell_outbox(v_row.account);
             END IF;
+            PERFORM operation_note('bump', bump.id, NULL, NULL, jsonb_build_object('tip', bump.tip::text), v_before, v_row.answer);
             RETURN v_row.answer;
         ELSIF EXISTS (SELECT FROM finished_transactions f WHERE f.id = bump.id) THEN
+            PERFORM operation_note('bump', bump.id, NULL, NULL, jsonb_build_object('tip', bump.tip::text), v_before, 'finished');
             RETURN 'finished';
         END IF;
     END LOOP;
@@ -283,6 +291,7 @@ RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
+    v_before jsonb := operation_before('retry', retry.id, NULL, NULL);
     f finished_transactions;
     a record;
     v_new bigint;
@@ -309,7 +318,10 @@ BEGIN
     -- A concurrent retry of the same transaction waits here.
     INSERT INTO retries (id, asked_by, created_at) VALUES (f.id, session_user, steady_clock()) ON CONFLICT (id) DO NOTHING;
     IF NOT FOUND THEN
-        RETURN (SELECT r.new_id FROM retries r WHERE r.id = f.id);
+        v_new := (SELECT r.new_id FROM retries r WHERE r.id = f.id);
+        PERFORM operation_note('retry', retry.id, NULL, NULL, jsonb_build_object('deadline', retry.deadline, 'deadline_block', retry.deadline_block),
+            v_before, v_new::text);
+        RETURN v_new;
     END IF;
     SELECT x.alias, greatest(x.seen_block, l.seen_block, c.seen_block) AS block INTO a FROM accounts x JOIN leadership l ON l.subject = x.account
         LEFT JOIN relay_leases c ON l.leased AND c.holder = l.holder WHERE x.account = f.account;
@@ -341,6 +353,8 @@ BEGIN
         retries => coalesce((f.options ->> 'retries')::bigint, 0), traceparent => f.traceparent);
     UPDATE outbox o SET role = f.role WHERE o.id = v_new AND o.role IS DISTINCT FROM f.role;
     UPDATE retries r SET new_id = v_new WHERE r.id = f.id;
+    PERFORM operation_note('retry', retry.id, NULL, NULL, jsonb_build_object('deadline', retry.deadline, 'deadline_block', retry.deadline_block),
+        v_before, v_new::text);
     RETURN v_new;
 END
 $$;

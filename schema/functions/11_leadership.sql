@@ -265,6 +265,11 @@ BEGIN
                     lost_since = clock_timestamp(), lost_heard = NULL
                 WHERE t.account = p_subject;
         END IF;
+        IF granted THEN
+            INSERT INTO leadership_history (subject, epoch, holder, address, at)
+                VALUES (p_subject, l.epoch, l.holder, l.holder_address, p_now);
+            DELETE FROM leadership_history h WHERE h.subject = p_subject AND h.epoch <= l.epoch - 64;
+        END IF;
     EXCEPTION WHEN serialization_failure OR lock_not_available THEN
         granted := false; -- another session claimed it, or is about to
     END;

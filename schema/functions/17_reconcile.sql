@@ -169,6 +169,7 @@ CREATE OR REPLACE FUNCTION txrelay.account_reconcile(p_account text, p_block big
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     v_account int := account_of(p_account);
+    v_before jsonb := operation_before('reconcile', NULL, v_account, NULL);
     v_seen bigint;
     v_from bigint;
 BEGIN
@@ -185,6 +186,7 @@ BEGIN
     UPDATE attempts t SET block = v_from FROM pending_transactions p
         WHERE p.account = v_account AND t.account = v_account AND t.nonce = p.nonce AND t.number <= p.attempt AND t.block > v_from
         AND p_block IS NOT NULL;
+    PERFORM operation_note('reconcile', NULL, v_account, NULL, jsonb_build_object('block', p_block), v_before, v_from::text);
     RETURN v_from;
 END
 $$;

@@ -57,7 +57,8 @@ BEGIN
 END
 $$;
 
--- Drops the partitions of finished_transactions in which every row is older than p_age. If another
+-- Drops the partitions of finished_transactions in which every row is older than p_age, and what http_cleanup removes after
+-- 400 days, or p_age if that is longer. If another
 -- call is doing so, it returns at once. It waits for a lock only briefly, because leaders' writes
 -- queue behind that wait, and a long reader such as a dump would cause it at every try.
 CREATE OR REPLACE FUNCTION txrelay.drop_partitions(p_age interval, p_now timestamptz DEFAULT NULL) RETURNS int
@@ -87,6 +88,7 @@ BEGIN
             VALUES (to_timestamp(right(v_name, 7), 'YYYY"m"MM') + interval '1 month')
             ON CONFLICT (one) DO UPDATE SET dropped_before = greatest(r.dropped_before, excluded.dropped_before);
     END LOOP;
+    PERFORM http_cleanup(greatest(p_age, interval '400 days'));
     RETURN v_dropped;
 END
 $$;

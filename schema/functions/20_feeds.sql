@@ -103,6 +103,7 @@ BEGIN
         PERFORM bad_argument('feed_create', 'name', format('is "%s", and there is a feed of that name', feed_create.name),
             'feed_publishers changes its keys; feed_remove removes it.');
     END IF;
+    PERFORM operation_note('feed_create', NULL, NULL, feed_create.name, jsonb_build_object('last', last), NULL, 'created');
 END
 $$;
 
@@ -112,9 +113,11 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 #variable_conflict use_column
 DECLARE
     v_feed feeds := feed_row(feed_publishers.name);
+    v_before jsonb := operation_before('feed_publishers', NULL, NULL, v_feed.name);
 BEGIN
     PERFORM check_publishers('feed_publishers', feed_publishers.publishers);
     UPDATE feeds f SET publishers = feed_publishers.publishers WHERE f.name = v_feed.name;
+    PERFORM operation_note('feed_publishers', NULL, NULL, v_feed.name, '{}', v_before, 'set');
 END
 $$;
 
@@ -124,8 +127,10 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 #variable_conflict use_column
 DECLARE
     v_feed feeds := feed_row(feed_pause.name);
+    v_before jsonb := operation_before('feed_pause', NULL, NULL, v_feed.name);
 BEGIN
     UPDATE feeds f SET paused_reason = coalesce(left(reason, 200), 'by ' || session_user) WHERE f.name = v_feed.name;
+    PERFORM operation_note('feed_pause', NULL, NULL, v_feed.name, jsonb_build_object('reason', reason), v_before, 'paused');
 END
 $$;
 
@@ -134,8 +139,10 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 #variable_conflict use_column
 DECLARE
     v_feed feeds := feed_row(feed_resume.name);
+    v_before jsonb := operation_before('feed_resume', NULL, NULL, v_feed.name);
 BEGIN
     UPDATE feeds f SET paused_reason = NULL WHERE f.name = v_feed.name;
+    PERFORM operation_note('feed_resume', NULL, NULL, v_feed.name, '{}', v_before, 'resumed');
 END
 $$;
 
@@ -146,9 +153,11 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 #variable_conflict use_column
 DECLARE
     v_feed feeds := feed_row(feed_remove.name);
+    v_before jsonb := operation_before('feed_remove', NULL, NULL, v_feed.name);
 BEGIN
     DELETE FROM feeds f WHERE f.name = v_feed.name;
     DELETE FROM feed_batches b WHERE b.feed = v_feed.name;
+    PERFORM operation_note('feed_remove', NULL, NULL, v_feed.name, '{}', v_before, v_feed.last_number::text);
     RETURN v_feed.last_number;
 END
 $$;

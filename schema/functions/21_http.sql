@@ -38,6 +38,7 @@ BEGIN
         PERFORM bad_argument('token_create', 'name', format('is "%s", and there is a token of that name', token_create.name),
             'A name is used once, also after its token was revoked, because operations record it.');
     END IF;
+    PERFORM operation_note('token_create', NULL, NULL, token_create.name, '{}', NULL, 'created');
 END
 $$;
 
@@ -45,6 +46,8 @@ $$;
 CREATE OR REPLACE FUNCTION txrelay.token_revoke(name text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
+DECLARE
+    v_before jsonb := operation_before('token_revoke', NULL, NULL, token_revoke.name);
 BEGIN
     UPDATE tokens t SET revoked_at = coalesce(t.revoked_at, clock_timestamp()), revoked_by = coalesce(t.revoked_by, session_user)
         WHERE t.name = token_revoke.name;
@@ -53,6 +56,7 @@ BEGIN
                 coalesce('"' || left(token_revoke.name, 80) || '"', 'NULL')),
             HINT = 'txrelay token list lists them.';
     END IF;
+    PERFORM operation_note('token_revoke', NULL, NULL, token_revoke.name, '{}', v_before, 'revoked');
 END
 $$;
 
@@ -78,43 +82,82 @@ BEGIN
 END
 $$;
 
--- What the record of an operation shows of its subject.
-CREATE OR REPLACE FUNCTION txrelay.operation_view(p_id bigint, p_account int) RETURNS jsonb
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
-    SELECT CASE WHEN p_id IS NOT NULL THEN
-        (SELECT jsonb_build_object('stage', s.stage, 'state', s.state, 'outcome', s.outcome, 'nonce', s.nonce, 'tip', s.tip::text)
-         FROM status(p_id) s)
-    ELSE (SELECT jsonb_build_object('paused', a.paused, 'paused_by', a.paused_by, 'paused_reason', a.paused_reason,
-              'suspension', a.suspension)
-          FROM accounts a WHERE a.account = p_account) END
-$$;
-
--- Does what an operator asked for, and records who asked, and the subject before and after it. p_id or p_account is
--- given, as the action wants. Returns the action's own answer.
+-- Does what an operator asked for over HTTP, as the token p_who. p_id or p_account is given, as the action wants. The
+-- actions write the record (operation_note). Returns the action's own answer.
 CREATE OR REPLACE FUNCTION txrelay.operate(p_who text, p_action text, p_id bigint, p_account text, p_arguments jsonb) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
-DECLARE
-    v_account int := CASE WHEN p_id IS NULL THEN account_of(p_account) END;
-    v_before jsonb := operation_view(p_id, v_account);
-    v_answer text;
 BEGIN
+    PERFORM set_config('txrelay.operator', p_who, true);
     CASE p_action
-        WHEN 'cancel' THEN v_answer := cancel(p_id);
-        WHEN 'bump' THEN v_answer := bump(p_id, (p_arguments ->> 'tip')::numeric);
-        WHEN 'retry' THEN v_answer := retry(p_id, (p_arguments ->> 'deadline')::timestamptz,
-            (p_arguments ->> 'deadline_block')::bigint);
+        WHEN 'cancel' THEN RETURN cancel(p_id);
+        WHEN 'bump' THEN RETURN bump(p_id, (p_arguments ->> 'tip')::numeric);
+        WHEN 'retry' THEN RETURN retry(p_id, (p_arguments ->> 'deadline')::timestamptz, (p_arguments ->> 'deadline_block')::bigint);
         WHEN 'pause' THEN
             PERFORM account_pause(p_account, coalesce(p_arguments ->> 'reason', 'by ' || p_who));
-            v_answer := 'paused';
+            RETURN 'paused';
         WHEN 'resume' THEN
             PERFORM account_resume(p_account);
-            v_answer := 'resumed';
+            RETURN 'resumed';
+        WHEN 'policy' THEN RETURN account_policy(p_account, p_arguments);
+        WHEN 'drain' THEN
+            PERFORM relay_drained(p_arguments ->> 'relay');
+            RETURN 'draining';
         ELSE
             PERFORM bad_argument('operate', 'action', format('is "%s"', left(p_action, 80)),
-                'The actions are cancel, bump, retry, pause and resume.');
+                'The actions are cancel, bump, retry, pause, resume, policy and drain.');
     END CASE;
-    INSERT INTO operations (who, login, action, transaction, account, arguments, before, after, answer)
-        VALUES (p_who, session_user, p_action, p_id, v_account, p_arguments, v_before, operation_view(p_id, v_account), v_answer);
-    RETURN v_answer;
+END
+$$;
+
+-- The same for many transactions, each for itself: one that is refused does not stop the others. Returns a list of
+-- {id, answer} and {id, error}.
+CREATE OR REPLACE FUNCTION txrelay.operate_many(p_who text, p_action text, p_ids bigint[], p_arguments jsonb) RETURNS jsonb
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_id bigint;
+    v_answer text;
+    v_done jsonb := '[]';
+BEGIN
+    IF p_action NOT IN ('cancel', 'bump', 'retry') OR cardinality(p_ids) NOT BETWEEN 1 AND 500 THEN
+        PERFORM bad_argument('operate_many', 'p_ids', format('has %s elements; 1 to 500, for cancel, bump or retry',
+            cardinality(p_ids)), 'Ask several times.');
+    END IF;
+    FOREACH v_id IN ARRAY p_ids LOOP
+        BEGIN
+            v_answer := operate(p_who, p_action, v_id, NULL, p_arguments);
+            v_done := v_done || jsonb_build_object('id', v_id, 'answer', v_answer);
+        EXCEPTION WHEN SQLSTATE 'TR010' OR SQLSTATE 'TR011' THEN
+            v_done := v_done || jsonb_build_object('id', v_id, 'error', SQLERRM);
+        END;
+    END LOOP;
+    RETURN v_done;
+END
+$$;
+
+-- Records that an operator drains a relay, over HTTP or its control endpoint.
+CREATE OR REPLACE FUNCTION txrelay.relay_drained(p_relay text) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+    SELECT operation_note('drain', NULL, NULL, p_relay, '{}', NULL, 'draining')
+$$;
+
+-- Removes what is of no use any more: records of operations that are older than p_age, and tokens that ended before then and
+-- that no record names. Returns the number of rows.
+CREATE OR REPLACE FUNCTION txrelay.http_cleanup(p_age interval) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_before timestamptz := clock_timestamp() - p_age;
+    v_operations bigint;
+    v_tokens bigint;
+BEGIN
+    IF p_age IS NULL OR p_age < interval '1 day' THEN
+        PERFORM bad_argument('http_cleanup', 'p_age', format('is %s; at least 1 day', coalesce(p_age::text, 'NULL')),
+            'It is how long operations are kept.');
+    END IF;
+    DELETE FROM operations o WHERE o.id IN (SELECT x.id FROM operations x WHERE x.at < v_before ORDER BY x.at LIMIT 10000);
+    GET DIAGNOSTICS v_operations = ROW_COUNT;
+    DELETE FROM tokens t WHERE least(t.revoked_at, t.expires_at) < v_before
+        AND NOT EXISTS (SELECT FROM operations o WHERE t.name IN (o.who, o.subject));
+    GET DIAGNOSTICS v_tokens = ROW_COUNT;
+    RETURN v_operations + v_tokens;
 END
 $$;

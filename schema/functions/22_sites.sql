@@ -128,6 +128,7 @@ CREATE OR REPLACE FUNCTION txrelay.account_unsite(p_account text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     v_account int := account_of(p_account);
+    v_before jsonb := operation_before('unsite', NULL, v_account, NULL);
     a accounts;
 BEGIN
     UPDATE leadership t SET epoch = t.epoch + 1 WHERE t.subject = v_account; -- its leader reads the tables again
@@ -140,6 +141,7 @@ BEGIN
     DELETE FROM site_peers m WHERE m.account = v_account;
     DELETE FROM site_accounts s WHERE s.account = v_account;
     UPDATE accounts t SET sited = false, next_nonce = NULL WHERE t.account = v_account; -- others used the nonces meanwhile
+    PERFORM operation_note('unsite', NULL, v_account, NULL, '{}', v_before, 'removed');
 END
 $$;
 

@@ -40,8 +40,11 @@ GRANT EXECUTE ON FUNCTION txrelay.account_pause, txrelay.account_resume, txrelay
 GRANT EXECUTE ON FUNCTION txrelay.leader_cleanup, txrelay.ensure_partitions, txrelay.drop_partitions TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.feed_create, txrelay.feed_publishers, txrelay.feed_pause, txrelay.feed_resume,
     txrelay.feed_remove, txrelay.leader_feeds, txrelay.leader_feed_take TO txrelay_relay;
-GRANT SELECT ON txrelay.tokens, txrelay.operations TO txrelay_relay;
-GRANT EXECUTE ON FUNCTION txrelay.token_create, txrelay.token_revoke, txrelay.token_use, txrelay.operate TO txrelay_relay;
+GRANT SELECT ON txrelay.tokens, txrelay.operations, txrelay.leadership_history, txrelay.webhooks, txrelay.webhook_deliveries TO txrelay_relay;
+GRANT EXECUTE ON FUNCTION txrelay.token_create, txrelay.token_revoke, txrelay.token_use, txrelay.operate, txrelay.operate_many,
+    txrelay.relay_drained, txrelay.http_cleanup TO txrelay_relay;
+GRANT EXECUTE ON FUNCTION txrelay.webhook_create, txrelay.webhook_remove, txrelay.webhook_pause, txrelay.webhook_resume,
+    txrelay.webhook_rotate, txrelay.webhook_again, txrelay.leader_webhooks, txrelay.leader_webhooks_done TO txrelay_relay;
 GRANT SELECT ON txrelay.site_accounts, txrelay.site_peers, txrelay.site_transactions, txrelay.site_dispatches TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.leader_site_setup, txrelay.leader_site_load, txrelay.leader_site_rows, txrelay.leader_site_match,
     txrelay.leader_site_store, txrelay.leader_site_note, txrelay.account_unsite TO txrelay_relay;

@@ -1,4 +1,4 @@
--- txrelay: who may use the HTTP interface, and what operators did through it.
+-- txrelay: who may use the HTTP interface, what operators did, and who led when.
 
 -- A token is 256 random bits that its bearer shows; its SHA-256 is kept, so that a reader of this table cannot use it.
 CREATE TABLE txrelay.tokens (
@@ -13,17 +13,32 @@ CREATE TABLE txrelay.tokens (
     revoked_at timestamptz
 );
 
--- What operators did: one row each, written in the transaction that did it.
+-- What operators did, over HTTP, with a command or with SQL: one row each, written in the transaction
+-- that did it.
 CREATE TABLE txrelay.operations (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at          timestamptz NOT NULL DEFAULT clock_timestamp(),
-    who         text NOT NULL, -- the token
-    login       text NOT NULL, -- of the relay that did it
+    who         text NOT NULL, -- the token, or else the login
+    login       text NOT NULL, -- of the session
+    via         text NOT NULL, -- its application_name
     action      text NOT NULL,
-    transaction bigint,
+    transaction bigint,        -- the subject: one of these three
     account     int,
+    subject     text,          -- the name of a feed, token, webhook or relay
     arguments   jsonb NOT NULL,
     before      jsonb,
     after       jsonb,
     answer      text
 );
+CREATE INDEX operations_at ON txrelay.operations (at);
+
+-- Who led which subject, from when: a row for each claim. A claim removes the row of 64 epochs before.
+CREATE TABLE txrelay.leadership_history (
+    id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    subject int NOT NULL,
+    epoch   bigint NOT NULL,
+    holder  text NOT NULL,
+    address text,
+    at      timestamptz NOT NULL
+);
+CREATE INDEX leadership_history_subject ON txrelay.leadership_history (subject, epoch);

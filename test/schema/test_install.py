@@ -18,7 +18,9 @@ RELAY = APP | {'relay_register', 'timeline_known', 'ids_behind', 'repair_ids', '
                'leader_obstacles', 'relay_obstacle', 'leader_cleanup', 'leader_poll_requests', 'leader_due', 'leader_account', 'leader_presigned', 'leader_note',
                'leader_admit_presigned', 'account_policy', 'account_grant', 'account_revoke', 'lock_holder', 'queue_measure', 'ensure_partitions', 'drop_partitions',
                'feed_create', 'feed_publishers', 'feed_pause', 'feed_resume', 'feed_remove', 'leader_feeds', 'leader_feed_take', 'token_create', 'token_revoke', 'token_use', 'operate',
-               'leader_site_setup', 'leader_site_load', 'leader_site_rows', 'leader_site_match', 'leader_site_store', 'leader_site_note', 'account_unsite'}
+               'leader_site_setup', 'leader_site_load', 'leader_site_rows', 'leader_site_match', 'leader_site_store', 'leader_site_note', 'account_unsite',
+               'operate_many', 'relay_drained', 'http_cleanup', 'webhook_create', 'webhook_remove', 'webhook_pause', 'webhook_resume', 'webhook_rotate',
+               'webhook_again', 'leader_webhooks', 'leader_webhooks_done'}
 VIEWS = {'schema_version', 'schema_functions', 'transactions', 'leaders', 'blocked_accounts', 'blocked_relays', 'follow_accounts', 'follow_pending',
          'follow_finished', 'follow_kept', 'follow_sources', 'feed_cursors', 'sites', 'site_members'}
 READABLE = {
@@ -26,7 +28,7 @@ READABLE = {
     'app': VIEWS,
     'relay': VIEWS | {'accounts', 'outbox', 'outbox_presigned', 'pending_transactions', 'attempts', 'refusals', 'cancellations', 'bumps',
                       'finished_transactions', 'members', 'obstacles', 'leadership', 'relay_leases', 'feeds', 'feed_batches', 'feed_servers', 'tokens',
-                      'operations', 'site_accounts', 'site_peers', 'site_transactions', 'site_dispatches'},
+                      'operations', 'site_accounts', 'site_peers', 'site_transactions', 'site_dispatches', 'leadership_history', 'webhooks', 'webhook_deliveries'},
     'nobody': set(),
 }
 
