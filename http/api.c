@@ -20,7 +20,7 @@
 enum {
     RATE = 200,
     CONNECTIONS_MAX = 500,
-    RATES_MAX = 1000, /* tokens whose rate is kept */
+    RATES_MAX = 1000, /* tokens and addresses whose rate is kept */
     BACKOFF_CAP_MS = 2000,
     ANSWER_MS = 15000, /* a session that is silent for longer is given up */
 };
@@ -37,8 +37,11 @@ static const char headers[] =
     "Referrer-Policy: no-referrer\r\n"
     "X-Content-Type-Options: nosniff\r\n";
 
+enum { API_RATE_MAX = API_HASH_HEX + 1 };
 struct token_rate {
-    char name[API_NAME_MAX];
+    /* Of a token; "@" and an address, for those that it had refused; "#" and the hash of one that
+     * was good. */
+    char name[API_RATE_MAX];
     struct http_rate rate;
     UT_hash_handle hh;
 };
@@ -58,7 +61,7 @@ static void forget_rates(struct api *a)
     }
 }
 
-static bool within_rate(struct api *a, const char *name)
+static struct http_rate *rate_of(struct api *a, const char *name)
 {
     struct token_rate *t = NULL;
     HASH_FIND_STR(a->rates, name, t);
@@ -69,7 +72,55 @@ static bool within_rate(struct api *a, const char *name)
         memcpy(t->name, name, strlen(name));
         HASH_ADD_STR(a->rates, name, t);
     }
-    return http_rate_take(&t->rate, a->rate, loop_now_ms(a->loop));
+    return &t->rate;
+}
+
+static bool within_rate(struct api *a, const char *name)
+{
+    return http_rate_take(rate_of(a, name), a->rate, loop_now_ms(a->loop));
+}
+
+/* Who has shown so many bad tokens lately that the database is not asked for another one: by
+ * address, without the port. */
+static struct http_rate *refused_of(const struct ask *k)
+{
+    char name[API_RATE_MAX];
+    const char *peer = http_peer(k->r), *port = strrchr(peer, ':');
+    snprintf(name, sizeof(name), "@%.*s", port ? (int)(port - peer) : (int)strlen(peer), peer);
+    return rate_of(k->api, name);
+}
+
+static void unauthorized(struct ask *k, const char *challenge, const char *detail)
+{
+    struct api *a = k->api;
+    if (http_rate_take(refused_of(k), a->rate, loop_now_ms(a->loop)))
+        api__refuse(k, 401, "unauthorized", challenge, detail);
+    else
+        api__refuse(k, 429, "too_many_requests", "Retry-After: 1\r\n",
+                    "this address shows bad tokens too fast (http.rate)");
+}
+
+static bool is_guessing(const struct ask *k)
+{
+    struct http_rate now = *refused_of(k);
+    return !http_rate_take(&now, k->api->rate, loop_now_ms(k->api->loop));
+}
+
+/* A token that was good lately, and so is no guess. */
+static bool is_known(const struct ask *k)
+{
+    char name[API_RATE_MAX];
+    struct token_rate *t = NULL;
+    snprintf(name, sizeof(name), "#%s", k->hash);
+    HASH_FIND_STR(k->api->rates, name, t);
+    return t;
+}
+
+static void remember(const struct ask *k)
+{
+    char name[API_RATE_MAX];
+    snprintf(name, sizeof(name), "#%s", k->hash);
+    rate_of(k->api, name);
 }
 
 static void on_token(struct conn_query *q, const struct conn_result *r)
@@ -83,13 +134,14 @@ static void on_token(struct conn_query *q, const struct conn_result *r)
         return;
     }
     if (!conn_result_rows(r)) {
-        api__refuse(k, 401, "unauthorized", "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n",
-                    "there is no such token, or it was revoked, or has expired");
+        unauthorized(k, "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n",
+                     "there is no such token, or it was revoked, or has expired");
         return;
     }
     const char *name = conn_result_get(r, 0, 0, &len);
     INVARIANT((size_t)len < sizeof(k->who));
     memcpy(k->who, name, (size_t)len);
+    remember(k);
     if (*conn_result_get(r, 0, 1, &len) != 't') {
         snprintf(detail, sizeof(detail), "the token has not the scope %s",
                  http_scope_name(http_routes[k->match.route].scope));
@@ -104,21 +156,27 @@ static void on_token(struct conn_query *q, const struct conn_result *r)
     }
 }
 
-static void ask_token(struct ask *k)
+static void hash_token(struct ask *k, const char *token)
 {
-    static const char file[] = "token_use.sql";
-    const char *token = http_bearer(http_header(k->r, "authorization"));
     uint8_t hash[32];
     struct buf hex = {0};
-    if (!token) {
-        api__refuse(k, 401, "unauthorized", "WWW-Authenticate: Bearer\r\n",
-                    "this needs a token: Authorization: Bearer TOKEN (txrelay token create)");
-        return;
-    }
     hash_sha256(token, strlen(token), hash);
     hex_put(&hex, hash, sizeof(hash));
     memcpy(k->hash, buf_str(&hex), sizeof(k->hash));
     buf_done(&hex);
+}
+
+static void ask_token(struct ask *k)
+{
+    static const char file[] = "token_use.sql";
+    const char *token = http_bearer(http_header(k->r, "authorization"));
+    if (token)
+        hash_token(k, token);
+    if (!token || (!is_known(k) && is_guessing(k))) {
+        unauthorized(k, "WWW-Authenticate: Bearer\r\n",
+                     "this needs a token: Authorization: Bearer TOKEN (txrelay token create)");
+        return;
+    }
     struct conn_param params[] = {
         {.data = k->hash}, {.data = http_scope_name(http_routes[k->match.route].scope)}, {0}};
     conn_query_start(k->api->acts, &k->query, file, api__sql(file), 3, params, 0, on_token);
@@ -148,6 +206,7 @@ static void on_request(void *arg, struct http_request *r)
     const char *host = http_header(r, "host");
     k->api = a;
     k->r = r;
+    k->since_ms = loop_now_ms(a->loop);
     http_match(http_method(r), http_target(r), &k->match);
     if (!host || !http_host_is_ours(host, a->host))
         api__refuse(k, 403, "foreign_host", NULL,
@@ -245,6 +304,9 @@ struct api *api_open(struct loop *l, const struct api_config *config, struct err
     a->host = copy_of(config->host);
     a->rate = config->rate ? config->rate : RATE;
     a->metadata = config->metadata;
+    a->account = config->account;
+    a->relay = config->relay;
+    a->drain = config->drain;
     a->arg = config->arg;
     a->tls = make_tls(config, err);
     if (!config->cert_file || a->tls) {

@@ -8,6 +8,9 @@
  *   hub.c      events: one listener for all readers (events_internal.h)
  *   follower*.c   one reader of them
  *   page.c     the page
+ *   enqueue.c  the route that enqueues
+ *   operate.c  those of operators
+ *   metrics.c  what was answered
  */
 #ifndef HTTP_API_INTERNAL_H
 #define HTTP_API_INTERNAL_H
@@ -15,12 +18,21 @@
 #include <jansson.h>
 
 #include "base/buf.h"
+#include "base/metrics.h"
 #include "http/api.h"
 #include "http/core/request.h"
 #include "net/http.h"
 #include "store/conn.h"
 
 enum { API_HASH_HEX = 65, API_NAME_MAX = 65, API_PARAMS = 16 };
+
+/* What was answered since the room is open. metrics.c */
+enum { API_CLASSES = 6, API_ROUTE_NONE = HTTP_ROUTE_COUNT };
+struct api_counts {
+    uint64_t answers[HTTP_ROUTE_COUNT + 1][API_CLASSES]; /* by route, and hundreds of the status */
+    uint64_t refused[16];                                /* by code: metrics.c has the names */
+    struct metric_histogram took;
+};
 
 struct api {
     struct loop *loop;
@@ -33,7 +45,11 @@ struct api {
     struct token_rate *rates; /* uthash, by name */
     struct http_rate log;     /* refusals that are logged */
     uint64_t unlogged;
+    struct api_counts counts;
     const struct metadata *(*metadata)(void *arg);
+    bool (*account)(void *arg, const char *name, struct api_account *ret);
+    const char *(*relay)(void *arg);
+    void (*drain)(void *arg);
     void *arg;
     void (*cb)(void *arg);
     void *cb_arg;
@@ -43,10 +59,12 @@ struct api {
 struct ask {
     struct api *api;
     struct http_request *r;
+    uint64_t since_ms;
     struct http_match match;
     struct conn_query query;
     void (*absent)(struct ask *k, bool row); /* the query has no row, or NULL */
     char hash[API_HASH_HEX];                 /* of its token */
+    const char *problem;                     /* its code */
     char who[API_NAME_MAX];                  /* the token's name, once it is known */
     json_t *body;                            /* NULL: none */
     char *text;                              /* that a parameter lies in */
@@ -54,6 +72,9 @@ struct ask {
     char numbers[API_PARAMS][24];
     struct follower *follower; /* that is about to begin */
     const char *location; /* path before the id that the answer has; NULL: an ordinary answer */
+    void (*extend)(struct ask *k, const char *text,
+                   size_t len); /* answers with the statement's value;
+                                                                    NULL: as it is */
 };
 
 /* ask.c */
@@ -68,12 +89,15 @@ void api__query(struct ask *k, struct conn *c, const char *file, bool prepare, i
 void api__refuse(struct ask *k, int status, const char *code, const char *headers,
                  const char *detail); /* 401, 403: logged */
 
+/* metrics.c */
+void api__count(struct ask *k, int status, const char *code); /* code NULL: it is no problem */
+
 /* problem.c */
 void api__put_problem(struct buf *out, int status, const char *code, const char *detail);
 void api__database_problem(struct ask *k, const struct err *err);
 
 /* body.c; ERR_ARGUMENT: err says what is wrong */
-enum body_kind { BODY_TEXT, BODY_WHOLE, BODY_AMOUNT, BODY_ANY };
+enum body_kind { BODY_TEXT, BODY_WHOLE, BODY_AMOUNT, BODY_IDS, BODY_ANY };
 struct body_field {
     const char *name;
     enum body_kind kind;
@@ -84,8 +108,24 @@ int api__body_check(const json_t *body, const struct body_field *fields, size_t 
 /* The field as a text; NULL: it is not there. Numbers are written to room. */
 const char *api__body_text(const json_t *body, const char *name, char room[24]);
 
-/* routes.c: the token is good for the route's scope */
-void api__route(struct ask *k);
+/* routes.c */
+enum api_param_kind { API_TEXT, API_NUMBER, API_LIMIT };
+struct api_param {
+    const char *name;
+    enum api_param_kind kind;
+};
+/* Fills params with those of the path and the query, in the order of the list. false: k was
+ * answered, because it has another parameter, or one of another kind. */
+bool api__take_params(struct ask *k, const struct api_param *list, size_t n,
+                      struct conn_param *params);
+void api__route(struct ask *k); /* the token is good for the route's scope */
+
+/* enqueue.c, operate.c */
+void api__enqueue(struct ask *k);
+void api__operate(struct ask *k);
+bool api__take_body(struct ask *k, const struct body_field *fields,
+                    size_t n); /* fields NULL: any. false: k was answered */
+void api__extend_account(struct ask *k, const char *text, size_t len);
 void api__events(struct ask *k); /* follower_route.c */
 void api__page(struct ask *k);   /* page.c */
 

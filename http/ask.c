@@ -37,6 +37,7 @@ void api__answer(struct ask *k, int status, const char *headers, const char *bod
                             .headers = headers,
                             .body = body,
                             .len = len};
+    api__count(k, status, status < 400 ? NULL : k->problem);
     http_answer(k->r, &a);
     api__ask_free(k);
 }
@@ -45,6 +46,7 @@ void api__problem(struct ask *k, int status, const char *code, const char *heade
                   const char *detail)
 {
     struct buf body = {0};
+    k->problem = code;
     api__put_problem(&body, status, code, detail);
     api__answer(k, status, headers, (const char *)body.data, body.len);
     buf_done(&body);
@@ -94,6 +96,8 @@ static void on_rows(struct conn_query *q, const struct conn_result *r)
         const char *text = conn_result_get(r, 0, 0, &len);
         if (k->location)
             created(k, text, (size_t)len);
+        else if (k->extend)
+            k->extend(k, text, (size_t)len);
         else
             api__answer(k, 200, NULL, text, (size_t)len);
     }

@@ -36,6 +36,18 @@ int api__body_read(struct ask *k, struct err *err)
     return 0;
 }
 
+static bool is_ids(const json_t *value)
+{
+    size_t i;
+    json_t *id;
+    json_array_foreach((json_t *)value, i, id)
+    {
+        if (!json_is_integer(id))
+            return false;
+    }
+    return json_is_array(value);
+}
+
 static bool is_kind(const json_t *value, enum body_kind kind)
 {
     u128 amount;
@@ -48,6 +60,8 @@ static bool is_kind(const json_t *value, enum body_kind kind)
         return json_is_integer(value)
                    ? json_integer_value(value) >= 0
                    : json_is_string(value) && u128_parse(json_string_value(value), &amount);
+    case BODY_IDS:
+        return is_ids(value);
     case BODY_ANY:
         return true;
     }
@@ -58,6 +72,7 @@ static const char *kind_name(enum body_kind kind)
 {
     return kind == BODY_TEXT    ? "a string"
            : kind == BODY_WHOLE ? "a whole number"
+           : kind == BODY_IDS   ? "a list of ids"
                                 : "planck: a whole number, or its digits as a string";
 }
 

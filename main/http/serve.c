@@ -8,6 +8,26 @@ static const struct metadata *metadata(void *arg)
     return service_metadata(((struct http_serve *)arg)->service);
 }
 
+static bool account(void *arg, const char *name, struct api_account *ret)
+{
+    struct service_account_now now;
+    if (!service_account_now(((struct http_serve *)arg)->service, name, &now))
+        return false;
+    *ret = (struct api_account){
+        .window = now.window, .has_balance = now.has_balance, .balance = now.balance};
+    return true;
+}
+
+static const char *relay(void *arg)
+{
+    return service_holder(((struct http_serve *)arg)->service);
+}
+
+static void drain(void *arg)
+{
+    service_ask_drain(((struct http_serve *)arg)->service);
+}
+
 static struct api_config api_config(const struct config_file *f)
 {
     const struct config_http *c = &f->http;
@@ -29,6 +49,9 @@ static int serve_open(void *arg, struct loop *l, struct service *s, struct err *
     struct http_serve *h = arg;
     struct api_config config = api_config(h->file);
     config.metadata = metadata;
+    config.account = account;
+    config.relay = relay;
+    config.drain = drain;
     config.arg = h;
     h->service = s;
     h->api = api_open(l, &config, err);
@@ -42,6 +65,13 @@ static int serve_open(void *arg, struct loop *l, struct service *s, struct err *
 static void serve_drain(void *arg)
 {
     api_drain(((struct http_serve *)arg)->api);
+}
+
+static void serve_metrics(void *arg, struct buf *out)
+{
+    const struct http_serve *h = arg;
+    if (h->api)
+        api_metrics(h->api, out);
 }
 
 static void serve_close(void *arg, void (*cb)(void *arg), void *cb_arg)
@@ -79,8 +109,11 @@ int http_serve_fill(struct http_serve *h, const struct config_file *f, struct se
     const struct api_config config = api_config(f);
     if (check_database(f, err) || api_values(&config, err))
         return err->code;
-    ret->http = (struct service_http){
-        .open = serve_open, .drain = serve_drain, .close = serve_close, .arg = h};
+    ret->http = (struct service_http){.open = serve_open,
+                                      .drain = serve_drain,
+                                      .close = serve_close,
+                                      .metrics = serve_metrics,
+                                      .arg = h};
     return 0;
 }
 

@@ -200,10 +200,8 @@ static bool only_reads(const char *cmd)
 
 static void cmd_drain(struct service *s, struct loop_peer *peer)
 {
-    log_info("relay.drain_requested", "relay=%s", s->name);
     answer(peer, json_pack("{s:s}", "answer", "draining"));
-    if (s->config.on_drain && s->phase != SERVICE_DRAINING && s->phase != SERVICE_CLOSING)
-        s->config.on_drain(s->config.arg);
+    service_ask_drain(s);
 }
 
 static void on_end(void *arg, struct loop_peer *peer, const struct err *err)

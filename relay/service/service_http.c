@@ -1,5 +1,5 @@
-/* The room of the HTTP interface. The relay opens, drains and closes it; what it answers and how is
- * its own affair. */
+/* The rooms of the HTTP interface and of webhooks. The relay opens, drains and closes them; what
+ * they do and how is their own affair. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -8,30 +8,35 @@
 #include "service/entry.h"
 #include "service/service_internal.h"
 
-struct service_http_room {
+struct guest {
     struct room room;
     struct entry entry;
+    const struct service_http *door;
 };
+
+static struct guest *guest_of(struct room *r)
+{
+    return CONTAINER_OF(r, struct guest, room);
+}
 
 static int try_door(struct entry *e, struct err *err)
 {
-    const struct service_http *door = &e->service->config.http;
+    const struct service_http *door = CONTAINER_OF(e, struct guest, entry)->door;
     return door->open(door->arg, e->service->loop, e->service, err);
 }
 
-static void http_open(struct room *r)
+static void guest_open(struct room *r)
 {
-    struct service_http_room *k = CONTAINER_OF(r, struct service_http_room, room);
-    k->entry = (struct entry){.name = "http", .service = r->service, .open = try_door};
+    struct guest *k = guest_of(r);
+    k->entry = (struct entry){.name = r->ops->name, .service = r->service, .open = try_door};
     entry_begin(&k->entry);
 }
 
-static void http_drain(struct room *r)
+static void guest_drain(struct room *r)
 {
-    struct service_http_room *k = CONTAINER_OF(r, struct service_http_room, room);
-    const struct service_http *door = &r->service->config.http;
+    struct guest *k = guest_of(r);
     if (entry_is_open(&k->entry))
-        door->drain(door->arg);
+        k->door->drain(k->door->arg);
     else
         entry_end(&k->entry);
     room_ended(r);
@@ -42,34 +47,84 @@ static void on_closed(void *arg)
     room_ended(arg);
 }
 
-static void http_close(struct room *r)
+static void guest_close(struct room *r)
 {
-    struct service_http_room *k = CONTAINER_OF(r, struct service_http_room, room);
-    const struct service_http *door = &r->service->config.http;
+    struct guest *k = guest_of(r);
     bool open = entry_is_open(&k->entry);
     entry_end(&k->entry);
     if (open)
-        door->close(door->arg, on_closed, r);
+        k->door->close(k->door->arg, on_closed, r);
     else
         room_ended(r);
 }
 
-static void http_free(struct room *r)
+static void guest_free(struct room *r)
 {
-    free(CONTAINER_OF(r, struct service_http_room, room));
+    free(guest_of(r));
 }
 
-static const struct room_ops ops = {
-    .name = "http", .open = http_open, .drain = http_drain, .close = http_close, .free = http_free};
+static struct room *guest_new(struct service *s, const struct room_ops *ops,
+                              const struct service_http *door)
+{
+    if (s->standalone || !door->open)
+        return NULL;
+    struct guest *k = xcalloc(1, sizeof(*k));
+    k->room = (struct room){.ops = ops, .service = s};
+    k->door = door;
+    return &k->room;
+}
 
 struct room *service_http(struct service *s, struct err *err)
 {
+    static const struct room_ops ops = {.name = "http",
+                                        .open = guest_open,
+                                        .drain = guest_drain,
+                                        .close = guest_close,
+                                        .free = guest_free};
     (void)err;
-    if (s->standalone || !s->config.http.open)
-        return NULL;
-    struct service_http_room *k = xcalloc(1, sizeof(*k));
-    k->room = (struct room){.ops = &ops, .service = s};
-    return &k->room;
+    return guest_new(s, &ops, &s->config.http);
+}
+
+struct room *service_webhooks(struct service *s, struct err *err)
+{
+    static const struct room_ops ops = {.name = "webhooks",
+                                        .open = guest_open,
+                                        .drain = guest_drain,
+                                        .close = guest_close,
+                                        .free = guest_free};
+    (void)err;
+    return guest_new(s, &ops, &s->config.webhooks);
+}
+
+void service_guests_metrics(const struct service *s, struct buf *out)
+{
+    if (s->config.http.metrics)
+        s->config.http.metrics(s->config.http.arg, out);
+    if (s->config.webhooks.metrics)
+        s->config.webhooks.metrics(s->config.webhooks.arg, out);
+}
+
+bool service_account_now(struct service *s, const char *name, struct service_account_now *ret)
+{
+    const struct account *a = service_account_by_name(s, name);
+    if (!a || a->role != ACCOUNT_LEADER)
+        return false;
+    *ret = (struct service_account_now){.window = manager_view_of(a->manager).window,
+                                        .has_balance = a->balance_known,
+                                        .balance = a->balance};
+    return true;
+}
+
+const char *service_holder(const struct service *s)
+{
+    return s->holder;
+}
+
+void service_ask_drain(struct service *s)
+{
+    log_info("relay.drain_requested", "relay=%s", s->name);
+    if (s->config.on_drain && s->phase != SERVICE_DRAINING && s->phase != SERVICE_CLOSING)
+        s->config.on_drain(s->config.arg);
 }
 
 const struct metadata *service_metadata(const struct service *s)

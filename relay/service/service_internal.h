@@ -62,7 +62,8 @@ struct service {
 /* The rooms, each in the file of its name. */
 room_make service_control, service_pool, service_chain, service_database, service_standalone,
     service_election, service_listen, service_retention, service_poll, service_handover,
-    service_obstacles, service_metrics, service_sample, service_feeds, service_http;
+    service_obstacles, service_metrics, service_sample, service_feeds, service_http,
+    service_webhooks;
 
 /* service_metrics.c: what its endpoint answers, for the control endpoint too */
 void service_metrics_text(struct service *s, struct buf *out);
@@ -71,6 +72,9 @@ bool service_ready(const struct service *s, struct buf *ret_reasons);
 /* service_feeds.c: this relay leads the account, or (epoch 0) not any more */
 void service_feeds_lead(struct service *s, const struct account *a, int64_t epoch);
 void service_feeds_metrics(const struct service *s, struct buf *out);
+
+/* service_http.c */
+void service_guests_metrics(const struct service *s, struct buf *out);
 
 /* service_chain.c: what the node says */
 void service_tell_chain(struct account *a, enum manager_event_type type,

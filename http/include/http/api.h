@@ -8,11 +8,19 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/u128.h"
 #include "chain/codec/metadata.h"
 #include "loop/loop.h"
 
 struct api;
 struct buf;
+
+/* What the leader of an account knows beside the database. */
+struct api_account {
+    uint32_t window;  /* most nonces that it uses at a time */
+    bool has_balance; /* false: no block was final yet, or the chain keeps none */
+    u128 balance;     /* free, at the last final block */
+};
 
 struct api_config {
     const char *listen;                         /* tcp:HOST:PORT or unix:/path */
@@ -23,6 +31,10 @@ struct api_config {
     const char *listen_dsn;                     /* for events: direct, not through a pooler */
     const char *name;                           /* of the sessions */
     const struct metadata *(*metadata)(void *arg); /* of the chain; NULL: not known now */
+    bool (*account)(void *arg, const char *name,
+                    struct api_account *ret); /* false: the relay does not lead it */
+    const char *(*relay)(void *arg);          /* its identity in the database */
+    void (*drain)(void *arg);                 /* an operator drains it */
     void *arg;
 };
 
@@ -34,6 +46,7 @@ int api_check(const struct api_config *config, struct buf *out,
               void (*caution)(void *arg, const char *text), void *arg, struct err *err);
 /* NULL and *err (ERR_CONFIG, ERR_ARGUMENT, ERR_IO). The strings are copied. */
 struct api *api_open(struct loop *l, const struct api_config *config, struct err *err);
+void api_metrics(const struct api *a, struct buf *out);
 const char *api_address(const struct api *a); /* with the real port */
 /* Certificates again. If it fails, the old ones stay. */
 int api_reload(struct api *a, struct err *err);

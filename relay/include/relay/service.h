@@ -43,12 +43,14 @@ struct service_feeds {
 };
 
 /* Where people and programs ask over HTTP: the same. */
+struct buf;
 struct service_http {
     /* NULL: this relay has no such interface. If it fails, it is called again later. */
     int (*open)(void *arg, struct loop *l, struct service *s, struct err *err);
     void (*drain)(void *arg); /* answer what came, and take no more */
     void (*close)(void *arg, void (*cb)(void *arg),
-                  void *cb_arg); /* every handle is closed at cb */
+                  void *cb_arg);                 /* every handle is closed at cb */
+    void (*metrics)(void *arg, struct buf *out); /* also while it is not open */
     void *arg;
 };
 
@@ -85,7 +87,8 @@ struct service_config {
     const char *metrics_address;    /* "127.0.0.1:PORT" for HTTP; NULL: none */
     struct service_feeds feeds;
     struct service_http http;
-    bool read_stdin; /* standalone: JSON lines in */
+    struct service_http webhooks; /* the same */
+    bool read_stdin;              /* standalone: JSON lines in */
     void (*on_exit)(void *arg,
                     const struct err *err); /* the service cannot go on (permanent error) */
     /* NULL: the relay leads from then on. Otherwise it only registers its accounts, calls this, and
@@ -106,5 +109,16 @@ void service_stop(struct service *s, void (*cb)(void *arg), void *arg);
 /* Of the chain, as the node in use has it; NULL: no node is usable now. Valid until the loop goes
  * on. */
 const struct metadata *service_metadata(const struct service *s);
+
+/* What this relay knows of an account (alias, 0x id or address) that it leads. false: it leads no
+ * such one. */
+struct service_account_now {
+    uint32_t window;
+    bool has_balance; /* a block was final since it leads, and the chain keeps a balance */
+    u128 balance;
+};
+bool service_account_now(struct service *s, const char *name, struct service_account_now *ret);
+const char *service_holder(const struct service *s); /* its identity in the database */
+void service_ask_drain(struct service *s);           /* an operator wants it to stop */
 
 #endif

@@ -22,14 +22,20 @@ const char *http_scope_name(enum http_scope scope); /* "read"; "" for NONE */
     X(CANCEL, "POST", "/v1/transactions/{id}/cancel", OPERATE)                                     \
     X(BUMP, "POST", "/v1/transactions/{id}/bump", OPERATE)                                         \
     X(RETRY, "POST", "/v1/transactions/{id}/retry", OPERATE)                                       \
+    X(CANCEL_MANY, "POST", "/v1/transactions/cancel", OPERATE)                                     \
+    X(BUMP_MANY, "POST", "/v1/transactions/bump", OPERATE)                                         \
+    X(RETRY_MANY, "POST", "/v1/transactions/retry", OPERATE)                                       \
     X(ACCOUNTS, "GET", "/v1/accounts", READ)                                                       \
     X(ACCOUNT, "GET", "/v1/accounts/{account}", READ)                                              \
     X(NONCES, "GET", "/v1/accounts/{account}/nonces", READ)                                        \
     X(PAUSE, "POST", "/v1/accounts/{account}/pause", OPERATE)                                      \
     X(RESUME, "POST", "/v1/accounts/{account}/resume", OPERATE)                                    \
+    X(POLICY, "POST", "/v1/accounts/{account}/policy", OPERATE)                                    \
     X(CLUSTER, "GET", "/v1/cluster", READ)                                                         \
     X(OVERVIEW, "GET", "/v1/overview", READ)                                                       \
     X(EVENTS, "GET", "/v1/events", READ)                                                           \
+    X(LEADERS, "GET", "/v1/leaders", READ)                                                         \
+    X(DRAIN, "POST", "/v1/relay/drain", OPERATE)                                                   \
     X(OPERATIONS, "GET", "/v1/operations", OPERATE)
 
 enum http_route_id {
