@@ -40,12 +40,6 @@ int loop__address_parse(const char *text, struct loop_address *ret, struct err *
                    "address '%s' is neither unix:/path nor tcp:NUMERIC-HOST:PORT", text);
 }
 
-int loop_address_check(const char *address, struct err *err)
-{
-    struct loop_address a;
-    return loop__address_parse(address, &a, err);
-}
-
 bool loop_address_is_unix(const char *address)
 {
     struct loop_address a;

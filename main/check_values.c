@@ -63,6 +63,10 @@ static const char *const defaults[][2] = {
     {"http.key_file", "(none)"},
     {"http.ca_file", "(none)"},
     {"http.rate", "200"},
+    {"webhooks.key_file", "(none)"},
+    {"webhooks.ca_file", "(system store)"},
+    {"webhooks.allow_private", "false"},
+    {"webhooks.timeout_ms", "10000"},
     {"accounts", "(none)"},
 };
 

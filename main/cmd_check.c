@@ -10,6 +10,7 @@
 #include "cli.h"
 #include "command.h"
 #include "feed/serve.h"
+#include "hook/serve.h"
 #include "http/serve.h"
 #include "schema/schema.h"
 #include "store/schema_check.h"
@@ -212,13 +213,18 @@ static void http_caution(void *arg, const char *text)
 
 static void check_http(const struct config_file *f)
 {
-    struct buf shown = {0};
-    struct err err = {0};
+    struct buf shown = {0}, hooks = {0};
+    struct err err = {0}, other = {0};
     if (http_serve_check(f, &shown, http_caution, NULL, &err))
         check_wrong("http", err.text);
     else if (shown.len)
         check_line("ok", "http", buf_str(&shown));
+    if (hook_serve_check(f, &hooks, &other))
+        check_wrong("webhooks", other.text);
+    else if (hooks.len)
+        check_line("ok", "webhooks", buf_str(&hooks));
     buf_done(&shown);
+    buf_done(&hooks);
 }
 
 static int run_check(int argc, char **argv)

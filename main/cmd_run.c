@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "command.h"
 #include "feed/serve.h"
+#include "hook/serve.h"
 #include "http/serve.h"
 #include "relay/status.h"
 #include "supervisor.h"
@@ -24,6 +25,7 @@ struct running {
     const struct config *config;
     struct feed_serve feeds;
     struct http_serve http;
+    struct hook_serve webhooks;
     int exit_code;
     bool terminal; /* the log goes to one */
 };
@@ -134,6 +136,7 @@ static void reload(struct running *r)
     }
     feed_serve_reload(&r->feeds);
     http_serve_reload(&r->http);
+    hook_serve_reload(&r->webhooks);
     supervisor_ready(r->supervisor);
 }
 
@@ -168,7 +171,9 @@ static int prepare_entries(struct running *r, struct service_config *service, st
     const struct config_file *f = r->config->file;
     struct buf shown = {0};
     struct err later = {0};
-    if (feed_serve_fill(&r->feeds, f, service, err) || http_serve_fill(&r->http, f, service, err))
+    if (feed_serve_fill(&r->feeds, f, service, err) ||
+        http_serve_fill(&r->http, f, service, err) ||
+        hook_serve_fill(&r->webhooks, f, service, err))
         return err->code;
     feed_serve_check(f, &shown, warn_feeds, NULL, &later);
     err_clear(&later);

@@ -236,6 +236,8 @@ void config_done(struct config *c)
         free(f->http.cert_file);
         free(f->http.key_file);
         free(f->http.ca_file);
+        free(f->webhooks.key_file);
+        free(f->webhooks.ca_file);
         for (uint32_t i = 0; i < f->chain.extensions_count; i++) {
             free(f->chain.extensions[i].name);
             free(f->chain.extensions[i].explicit_part);

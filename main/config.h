@@ -76,6 +76,13 @@ struct config_http {
     uint32_t rate;                        /* requests a second of one token; 0: the default */
 };
 
+struct config_webhooks {
+    char *key_file; /* NULL: this relay delivers none */
+    char *ca_file;
+    bool allow_private;
+    uint32_t timeout_ms;
+};
+
 struct config_file {
     char *name;
     char *log_level;
@@ -90,6 +97,7 @@ struct config_file {
     struct config_retention retention;
     struct config_feeds feeds;
     struct config_http http;
+    struct config_webhooks webhooks;
     struct config_account *accounts;
     uint32_t accounts_count;
 };

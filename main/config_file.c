@@ -109,6 +109,13 @@ static const cyaml_schema_field_t http_fields[] = {
     UINT_OPT("rate", struct config_http, rate),
     CYAML_FIELD_END,
 };
+static const cyaml_schema_field_t webhooks_fields[] = {
+    STR_OPT("key_file", struct config_webhooks, key_file),
+    STR_OPT("ca_file", struct config_webhooks, ca_file),
+    BOOL_OPT("allow_private", struct config_webhooks, allow_private),
+    UINT_OPT("timeout_ms", struct config_webhooks, timeout_ms),
+    CYAML_FIELD_END,
+};
 static const cyaml_schema_field_t retention_fields[] = {
     UINT_OPT("keep_days", struct config_retention, keep_days),
     UINT_OPT("interval_ms", struct config_retention, interval_ms),
@@ -130,6 +137,7 @@ static const cyaml_schema_field_t file_fields[] = {
     SECTION("retention", retention, retention_fields),
     SECTION("feeds", feeds, feeds_fields),
     SECTION("http", http, http_fields),
+    SECTION("webhooks", webhooks, webhooks_fields),
     CYAML_FIELD_SEQUENCE("accounts", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_file,
                          accounts, &account_value, 0, 100000),
     CYAML_FIELD_END,

@@ -31,6 +31,7 @@ static const struct config_range ranges[] = {
     {"manager", "reprobe_blocks", 1, YEAR_BLOCKS},
     {"manager", "gap_blocks", 1, YEAR_BLOCKS},
     {"http", "rate", 1, 1000000},
+    {"webhooks", "timeout_ms", 100, 120000},
     {"retention", "keep_days", 1, 36500}, /* the largest value: for ever */
     {"retention", "interval_ms", 1, 30u * DAY_MS},
 };
@@ -48,7 +49,7 @@ static const struct config_range *range_of(const char *section, const char *key)
     return NULL;
 }
 
-enum { SECTIONS_MAX = 8, SCALARS_MAX = 16, TEXT_MAX = 1 << 30 };
+enum { SECTIONS_MAX = 12, SCALARS_MAX = 16, TEXT_MAX = 1 << 30 };
 
 struct texts {
     char *of[SECTIONS_MAX][SCALARS_MAX];

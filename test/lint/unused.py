@@ -15,6 +15,7 @@ KEPT = {  # regular expressions of whole names
     '(elector|poll|manager|feed)_[a-z_]*(dump|missing|moved)': 'tests compare each table of moves with '
                                                           'docs/ and require every move to be taken',
     '(manager|poll|feed_core)_check': 'the simulator checks the invariants of a core after every step',
+    'hook_(check|dump|missing)': 'tests check its invariants and require every move to be taken',
     'feed_metric': 'tests compare docs/feeds.md with the metrics',
     'poll_(covered|outbox_state)': 'the models compare what the core believes with the truth',
     'answer(_at|s_dump)': 'the simulated node answers with every row, and docs/answers.md has each',

@@ -40,7 +40,6 @@ struct loop_peer *loop_peer_connect(struct loop *l, const char *address,
 bool loop_peer_uid(const struct loop_peer *p, unsigned *ret_uid);
 /* false: the address, or the server's, can be reached from other machines. */
 bool loop_address_is_local(const char *address);
-int loop_address_check(const char *address, struct err *err); /* ERR_ARGUMENT: it is none */
 bool loop_address_is_unix(const char *address);
 int loop_address_check(const char *address, struct err *err); /* ERR_ARGUMENT: it is none */
 void loop_peer_write(struct loop_peer *p, const void *data,

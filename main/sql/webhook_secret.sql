@@ -1,0 +1,2 @@
+-- $1 name: its salt.
+SELECT encode(w.salt, 'hex') FROM txrelay.webhook_row($1) w
