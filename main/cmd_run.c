@@ -171,8 +171,7 @@ static int prepare_entries(struct running *r, struct service_config *service, st
     const struct config_file *f = r->config->file;
     struct buf shown = {0};
     struct err later = {0};
-    if (feed_serve_fill(&r->feeds, f, service, err) ||
-        http_serve_fill(&r->http, f, service, err) ||
+    if (feed_serve_fill(&r->feeds, f, service, err) || http_serve_fill(&r->http, f, service, err) ||
         hook_serve_fill(&r->webhooks, f, service, err))
         return err->code;
     feed_serve_check(f, &shown, warn_feeds, NULL, &later);
