@@ -144,9 +144,11 @@ void chain_block(struct world *w)
 
 /* ---- the database ---- */
 
+enum job_type { JOB_LOAD, JOB_STORE, JOB_SIGN };
+
 struct job {
     struct job *next;
-    enum { JOB_LOAD, JOB_STORE, JOB_SIGN } type;
+    enum job_type type;
     uint64_t number;
     struct site_room_write *writes;
     struct extrinsic *bytes;
@@ -155,7 +157,7 @@ struct job {
     uint8_t call[16];
 };
 
-static struct job *add(struct host *h, int type, uint64_t number)
+static struct job *add(struct host *h, enum job_type type, uint64_t number)
 {
     struct job *j = xcalloc(1, sizeof(*j));
     j->type = type;
