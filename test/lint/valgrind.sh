@@ -12,7 +12,7 @@ for t in json.load(sys.stdin)["tests"]:
     if len(t.get("command", [])) == 1:
         print(t["command"][0])' |
   grep -vE '/(chain_codec_random|chain_crypto_keys|chain_extrinsic_vectors|chain_metadata|elector_model|elector_scale|feed_model|selector|site_model|site_plant)_test$|/devchain_' |
-  grep -vE '/chain_(rpc|rpc_tls|node|node_submit)_test$') # minutes each; then those whose deadlines memcheck overruns
+  grep -vE '/(chain_(rpc|rpc_tls|node|node_submit)|site_room)_test$') # minutes each; then those whose deadlines memcheck overruns
 
 long='_(model|scale|answer|follow|flood)(_test)?$' # half a minute and more: they begin
 list=$(grep -E "$long" <<<"$list"; grep -vE "$long" <<<"$list")
