@@ -292,6 +292,8 @@ void db_failover(struct world *w, bool lossy)
     struct db *d = &w->db;
     bool loses = lossy && d->standby_behind;
     end_sessions(w, between(w, SECOND, 4 * SECOND));
+    if (d->ahead_us != w->plan.step_us)
+        d->stepped_at = w->now;
     d->ahead_us = w->plan.step_us;
     for (int64_t id = 1; id < w->next_id; id++)
         before[id] = standing_of(w, id);

@@ -275,7 +275,8 @@ struct db {
     bool lossy; /* a failover has lost commits: what they said is void */
     uint32_t starts, serial;
     int64_t offset_us;
-    int64_t ahead_us; /* of the chain's clock, and the relays', since a failover */
+    int64_t ahead_us;    /* of the chain's clock, and the relays', since a failover */
+    uint64_t stepped_at; /* this one */
     struct session sessions[SESSIONS];
     struct session *running; /* whose statement is carried out; NULL: the desk's */
     uint64_t slow_until;
