@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the Spin models: the rules hold, and every weakened variant is refuted. One line each.
-#   run.sh [MODEL]     leadership or doorbell; without it both
+#   run.sh [MODEL]     leadership, doorbell or sites; without it all
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 tmp=$(mktemp -d)
@@ -42,6 +42,16 @@ esac
 case ${1:-all} in all | doorbell)
   check doorbell heard holds
   for variant in FLAG THROTTLE NO_SECOND_LOOK; do check doorbell heard refuted -D$variant; done
+  ;;
+esac
+case ${1:-all} in all | sites)
+  check sites once holds
+  check sites once holds -DOWN -DHEIGHTS=2 -DMAX_FAULTS=0
+  for variant in EARLY BY_ID UNGRANTED SILENCE UNFINAL FORGETFUL NO_WAIT WAIT_MEMORY NO_ADOPT NO_BOUND; do
+    check sites once refuted -D$variant -DONLY_ONCE
+  done
+  check sites once refuted -DNONCE_ONLY -DOWN -DHEIGHTS=2 -DONLY_ONCE
+  check sites once refuted -DSILENCE # S-I5 by itself
   ;;
 esac
 exit $failed
