@@ -59,7 +59,7 @@ static void run_migration(struct migrate *m)
         return;
     }
     const struct schema_file *file = &m->set->migrations[m->next];
-    log_debug("migrate.apply", "file=%s", file->name);
+    log_info("migrate.apply", "file=%s number=%zu of=%zu", file->name, m->next + 1, m->set->count);
     run(m, MIGRATE_MIGRATION_WAIT, file->sql);
 }
 
