@@ -27,7 +27,7 @@ BEGIN
     IF (webhook_create.name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$') IS NOT TRUE THEN
         PERFORM bad_argument('webhook_create', 'name', format('is %s; it must have 1 to 64 letters, digits, dots, dashes and '
             'underscores', coalesce('"' || left(webhook_create.name, 80) || '"', 'NULL')), 'For example shop.');
-    ELSIF (webhook_create.url ~ '^https?://[A-Za-z0-9\[]' AND webhook_create.url !~ '[^!-~]' AND webhook_create.url !~ '#'
+    ELSIF (webhook_create.url ~ '^https?://[][A-Za-z0-9]' AND webhook_create.url !~ '[^!-~]' AND webhook_create.url !~ '#'
            AND octet_length(webhook_create.url) <= 2000) IS NOT TRUE THEN
         PERFORM bad_argument('webhook_create', 'url', format('is %s; it must be https://HOST[:PORT]/PATH, of at most 2000 characters',
             coalesce('"' || left(webhook_create.url, 80) || '"', 'NULL')), 'Escape other characters as %XX.');

@@ -72,6 +72,7 @@ void mem__cancel(struct mem_session *s, struct store_ask *r)
         }
         ask_cancel(a, r->id);
         r->answer = "requested";
+        mem__tell_wake(s->db, a);
         return;
     }
     if (row->table != MEM_PENDING) {
