@@ -207,7 +207,8 @@ class Case(unittest.TestCase):
                               "txrelay.idempotency_keys, txrelay.cancellations, txrelay.bumps, txrelay.pending_transactions, "
                               "txrelay.attempts, txrelay.refusals, txrelay.finished_transactions, txrelay.outbox_full, txrelay.obstacles, txrelay.retries, "
                               "txrelay.tokens, txrelay.operations, txrelay.site_accounts, txrelay.site_peers, txrelay.site_transactions, "
-                              "txrelay.site_dispatches, txrelay.leadership_history, txrelay.webhooks, txrelay.webhook_deliveries RESTART IDENTITY")
+                              "txrelay.site_dispatches, txrelay.leadership_history, txrelay.webhooks, txrelay.webhook_deliveries RESTART IDENTITY; "
+                              "UPDATE txrelay.high_water SET reached = 'epoch', clock_offset = '0'")
         self.owner = self.session('installer')
         self.app = self.session('app')
         self.relay = self.session('relay')

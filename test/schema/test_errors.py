@@ -9,8 +9,10 @@ CALLS = re.compile(r'\b(\w+)\(')
 # A block that catches, as these files write it: BEGIN, EXCEPTION and END stand below each other, and not at the margin.
 CATCHES = re.compile(r'\n( +)BEGIN\n.*?\n\1EXCEPTION WHEN [^\n]*\n.*?\n\1END;', re.S)
 RAISES = re.compile(r'\bRAISE (?!NOTICE|LOG|DEBUG)')
-# retry calls enqueue where that can raise nothing more: it has asked all of its questions before. And status raises for a hash.
-ASKED_BEFORE = {('retry', 'enqueue'), ('retry', 'status')}
+# retry calls enqueue where that can raise nothing more: it has asked all of its questions before. And status raises for a hash
+# only, so the record of operators, which shows a transaction by its id, raises nothing.
+ASKED_BEFORE = {('retry', 'enqueue'), ('retry', 'status'),
+                *((name, note) for name in ('cancel', 'bump', 'retry') for note in ('operation_before', 'operation_note'))}
 
 LONG = 'x' * 201
 SIGNED = b'\x84\0' + b'\7' * 118  # version 4, signed, by a key that no account has

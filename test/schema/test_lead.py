@@ -11,7 +11,9 @@ from pgcase import Background, Case, h32, wait_until
 # What leads to leadership or is conditional by itself: everything else named leader_* must raise TR001.
 UNFENCED = {'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_scan',
             'leader_due', 'leader_obstacles',  # account by account: test_due.py, test_obstacles.py
-            'leader_feeds'}  # reads the feeds of many accounts, and notes the relay's address: test_feeds.py
+            'leader_feeds',  # reads the feeds of many accounts, and notes the relay's address: test_feeds.py
+            # Deliveries of many accounts, of those that the holder leads; a URL may hear twice of an end: test_webhooks.py
+            'leader_webhooks', 'leader_webhooks_done'}
 ARGUMENTS = {'bytea': "'\\x00'", 'integer': '1', 'bigint': '1', 'text': "'x'", 'boolean': 'true', 'interval': "interval '1 day'",
              'bigint[]': "'{0}'", 'bytea[]': "ARRAY['\\x00']::bytea[]", 'numeric[]': "'{0}'", 'text[]': "'{failed}'",
              'integer[]': "'{0}'", 'timestamp with time zone': 'clock_timestamp()'}
