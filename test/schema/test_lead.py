@@ -517,7 +517,7 @@ class Fence(Case):
         self.pending()
         one = self.session('relay')
         writers = [f for f in self.leader_functions()
-                   if f['name'] not in UNFENCED | {'leader_outbox', 'leader_presigned', 'leader_poll_requests'}]
+                   if f['name'] not in UNFENCED | {'leader_outbox', 'leader_presigned', 'leader_poll_requests', 'leader_site_rows', 'leader_site_match'}]
         sessions = [self.session('relay') for _ in writers]
         one.begin()
         self.assertTrue(self.claim(one, 'new', after_ms=9100)['granted'])
