@@ -107,10 +107,11 @@ class Stop(Case):
         self.stop(epoch)
         self.finish(self.relay, epoch, (0, None, None, 'cancelled'))
         self.relay.rows('SELECT txrelay.leader_nonce(%s, %s, 0, true)', self.alice, epoch)
-        self.admit(self.relay, epoch, self.enqueue(), [0], [h32('new')])
+        self.admit(self.relay, epoch, self.enqueue(retries=1), [0], [h32('new')])
         self.attempt(self.relay, epoch, [0], [h32('newer')])
         got, = self.snapshot(epoch)
         self.assertEqual(([bytes(h) for h in got['earlier']], got['earlier_own']), ([h32('new')], 1))
+        self.refused('TR003', self.requeue, self.relay, epoch, (0, 'dispatch_error', 'x', h32(0), BLOCK), text='has no attempt')
         for tag, outcome in ((0, 'ok'), ('filler', 'cancelled')):
             self.refused('TR003', self.finish, self.relay, epoch, (0, h32(tag), BLOCK, outcome), text='has no attempt')
         self.assertEqual(self.finish(self.relay, epoch, (0, h32('new'), BLOCK, 'ok')), 1)
