@@ -352,7 +352,7 @@ static void run_plant(struct args *a, struct report *ret_sum)
         bool lossy;
     } known[] = {{PLANT_PROBE_ORDER, 7069, false},    {PLANT_WAIT_FORGOTTEN, 865, true},
                  {PLANT_WAIT_SHORT, 31, true},        {PLANT_WAIT_BEHIND, 57, true},
-                 {PLANT_WAIT_EXPIRED, 352, true},     {PLANT_WAIT_CANCELLED, 352, true},
+                 {PLANT_WAIT_EXPIRED, 352, true},     {PLANT_WAIT_CANCELLED, 1001, true},
                  {PLANT_LOCK_ANYBODYS, 3, false},     {PLANT_HEAD_KEPT_OUT, 3362, false},
                  {PLANT_BAN_KEPT, 3884, false},       {PLANT_LATER_IMMORTAL, 20000024671, false},
                  {PLANT_ADOPTED_ONCE, 1150, true},    {PLANT_FORMER_LIFE, 31000303882, true},
@@ -362,7 +362,8 @@ static void run_plant(struct args *a, struct report *ret_sum)
                  {PLANT_REQUEUE_STOPPED, 109, false}, {PLANT_REQUEUE_EARLY, 32, false},
                  {PLANT_SIGNED_UNSEEN, 130, false},   {PLANT_DECODED_ONLY, 110, false},
                  {PLANT_UNSIGNABLE_TRIED, 39, false}, {PLANT_POOLED_BELIEVED, 204, false},
-                 {PLANT_HOLD_FORGOTTEN, 16, false},   {PLANT_BUMP_FORGOTTEN, 25, false}};
+                 {PLANT_HOLD_FORGOTTEN, 16, false},   {PLANT_BUMP_FORGOTTEN, 25, false},
+                 {PLANT_REUSE_SENT, 122, false}};
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         if (known[i].plant != plant)
             continue;

@@ -77,8 +77,6 @@
     X(WAIT_SHORT, "wait-short", "the wait after lost commits ends an era too early")               \
     X(WAIT_BEHIND, "wait-behind",                                                                  \
       "the wait is counted from the final block of a node that is behind")                         \
-    X(CLOCK_BELIEVED, "clock-believed",                                                            \
-      "the clock of a server that took over is believed, whatever relays and blocks say")          \
     X(WAIT_EXPIRED, "wait-expired", "a deadline ends a transaction during the wait")               \
     X(WAIT_CANCELLED, "wait-cancelled", "a transaction is cancelled at once during the wait")      \
     X(ADOPTED_ONCE, "adopted-once",                                                                \
