@@ -65,6 +65,7 @@ person() {
 suite() {
   local deb newer begun=$SECONDS
   root=$work/root-$1
+  command -v debootstrap >/dev/null || fail "$1: debootstrap is missing. Run: apt-get install debootstrap"
   [ -e "$root/.whole" ] || {
     rm -rf "$root"
     debootstrap --variant=minbase "$1" "$root" http://deb.debian.org/debian >"$work/debootstrap-$1.log" && touch "$root/.whole"
