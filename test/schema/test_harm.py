@@ -304,6 +304,7 @@ class Locks(Harm):
             'leader_claim': f"({a}, 'relay-a', 'a:1', false, 3000, 9000)",
             'leader_renew': f"('relay-a', '{{{a}}}', '{{{e}}}', 3000, 9000)",
             'leader_scan': f"('{{{a}}}', '{{0}}')", 'leader_release': f"({a}, {e}, 'relay-a')", 'leader_evict': '(4242)',
+            'leader_webhooks': "('relay-a', 9, 9)", 'leader_webhooks_done': "('{1}', 2, 'x', 1000, false)",
         }
 
     def test_each_statement_beside_each_lock(self):
@@ -315,6 +316,7 @@ class Locks(Harm):
         body = b'\x84\0' + h32('alice') + b'\1' + bytes(68)
         signed = self.app.value('SELECT txrelay.enqueue_signed(%s)', bytes([len(body) << 2 & 255 | 1, len(body) >> 6]) + body)
         self.owner.rows("SELECT txrelay.feed_create('prices', 'alice', ARRAY[sha256('p')])")
+        self.owner.rows("SELECT txrelay.webhook_create('hook', 'https://hook.example/')")
         statements = self.statements(queued, signed, pending, bumped)
         sited = self.sited_statements()
         self.assertEqual(sorted({**statements, **sited}), names, 'a new statement of the leader needs its place here')
