@@ -135,7 +135,8 @@ class Kept(Sites):
         self.write(dict(own, kind='dispatch', member=NORTH, extrinsic=None))
         load, _ = self.load(self.successor())  # 2C: the successor sends these
         self.assertEqual([(r['member'], r['id'], r['nonce'], r['extrinsic']) for r in load['dispatch']],
-                         [(NORTH, -2**63 + 6, 6, filler['extrinsic']), (NORTH, tx, 7, own['extrinsic']), (SOUTH, 77, 5, theirs['extrinsic'])])
+                         sorted([(NORTH, -2**63 + 6, 6, filler['extrinsic']), (NORTH, tx, 7, own['extrinsic']),
+                                 (SOUTH, 77, 5, theirs['extrinsic'])], key=lambda row: row[1]))
         self.epoch = self.account()['epoch']
         self.write(*(dict(kind='drop', hash=d['hash']) for d in (theirs, filler, own, own)))
         self.assertEqual(self.count('site_dispatches'), 0)
