@@ -316,5 +316,5 @@ class Http(unittest.TestCase):
                                  ('http:\n  listen: tcp:127.0.0.1:0\n  cert_file: x\n', 'belong together'),
                                  ('http:\n  listen: nowhere\n', 'nowhere')):
                 relay = world.relay('bad', extra=extra)
-                relay.wait_log(f'relay.failed .*{words}')
+                relay.wait_log(words)
                 proc.wait_for('its end', lambda: not relay.alive(), 30)

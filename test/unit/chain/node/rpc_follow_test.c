@@ -455,7 +455,7 @@ static void subscriptions_end_with_the_connection(void **state)
 static void it_never_begins(void **state)
 {
     (void)state;
-    for (int mute = NO_EVENT; mute <= NO_ANSWER; mute++) {
+    for (unsigned mute = NO_EVENT; mute <= NO_ANSWER; mute++) {
         struct rig rig;
         memset(&server, 0, sizeof(server));
         server.mute = mute;
