@@ -34,10 +34,7 @@ struct hook_core *hook_core_new(const struct hook_config *config)
 
 static struct hook_effect *effect(struct hook_core *h, enum hook_effect_type type, uint64_t lane)
 {
-    if (h->effect_count == h->effect_room) {
-        h->effect_room = h->effect_room ? h->effect_room * 2 : 16;
-        h->effects = xrealloc(h->effects, h->effect_room * sizeof(*h->effects));
-    }
+    GROW(h->effects, h->effect_count, h->effect_room);
     struct hook_effect *fx = &h->effects[h->effect_count++];
     *fx = (struct hook_effect){.type = type, .lane = lane};
     return fx;

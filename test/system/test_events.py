@@ -111,7 +111,7 @@ class EventsTest(unittest.TestCase):
                     at[e['id']] = e['updated_at']
                     if e['event'] == 'finished':
                         ended.add(e['id'])
-            # A position of `tail`, and a time, are good as well; what ended before is told.
+            # A stream may also begin at a position of `tail` or at a time. It then shows what has ended since.
             for since in ('2026-01-01T00:00:00Z', streams[0].of('live')[0]['position']):
                 whole = self.live(second, good, f'?since={since}')
                 self.assertEqual(len(whole.ends()), len(set(whole.ends())))
@@ -150,7 +150,7 @@ class EventsTest(unittest.TestCase):
             cli('token', 'revoke', 'reads', '--database', world.pg.dsn)
             proc.wait_for('the end of all streams', lambda: all(s.over for s in [*streams, *only.values(), one]), 30)
             self.assertTrue(all('revoked' in s.comments[-1] for s in streams))
-            # The others go on, and are told when the relay stops.
+            # A stream of another token goes on until the relay stops, which its last comment says.
             other = self.live(relay, token(world, 'other'))
             self.assertEqual(relay.stop(), 0)
             proc.wait_for('its end', lambda: other.over, 30)

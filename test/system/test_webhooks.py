@@ -191,7 +191,7 @@ class Webhooks(unittest.TestCase):
         proc.wait_for('the next one', lambda: self.receiver.ids() == [next_], 30)
         self.assertIn('1 deliveries', self.hook('again', 'shop').stdout)
         proc.wait_for('the dead one', lambda: self.receiver.ids() == [next_, first], 30)
-        # Nobody listens.
+        # No program listens at the URL.
         self.receiver.close()
         self.ends(1, 'alone')
         proc.wait_for('a failure', lambda: self.world.pg.value("SELECT count(*) FROM txrelay.webhook_deliveries WHERE attempts > 0"), 30)

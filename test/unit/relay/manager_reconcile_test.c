@@ -950,7 +950,7 @@ static void used_in_two_lives(void **state)
 
 /* Seed 31000303882 (lossy): the lost commits had sent a transaction of the former life back to the
  * outbox, and sent it again in the new one. It goes back before that is adopted, if its own bytes
- * are dead; what nobody found at another nonce waits for an operator. */
+ * are dead. One that was not found at another nonce waits for an operator. */
 static void sent_again_in_a_new_life(void **state)
 {
     (void)state;

@@ -71,7 +71,7 @@ struct world {
 
 extern const struct site_host_ops host_ops;
 
-void chain_block(struct world *w);            /* a new block, and everybody is told */
+void chain_block(struct world *w);            /* a new block, of which every site hears */
 void host_work(struct host *h);               /* answers what is due */
 void host_forget(struct host *h, bool apply); /* a crash: the jobs are gone; committed or not */
 void host_enqueue(struct host *h, size_t count);
