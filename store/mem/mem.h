@@ -112,7 +112,7 @@ struct mem_db {
     struct mem_db_config config;
     struct mem_tables t;
     uint32_t timeline;
-    int64_t stamp_us;
+    int64_t stamp_us, wall_ahead_us;
     uint32_t last_pid;
     struct list sessions;
     struct mem_lock *locks;
@@ -309,8 +309,8 @@ int64_t mem__lost_until(const struct mem_account *a); /* -1: not known yet */
 /* ---- applications ---- */
 
 int64_t mem__new_id(struct mem_db *db);
-int64_t mem__from_wall(const struct mem_db *db, int64_t wall_ms); /* 0: none */
-int64_t mem__wall_ms(const struct mem_db *db, int64_t at_us);     /* -1: none */
+int64_t mem__from_wall(struct mem_db *db, int64_t wall_ms); /* 0: none */
+int64_t mem__wall_ms(struct mem_db *db, int64_t at_us);     /* -1: none */
 /* The trace is shared. */
 struct mem_options mem__options_of(const struct mem_row *row);
 void mem__enqueued(struct mem_session *s, struct mem_account *a, struct mem_row *row);

@@ -9,6 +9,8 @@
 
 /* ---- clock ---- */
 
+#define WALL_STEP_US 1000000
+
 int64_t mem_db_now_us(const struct mem_db *db)
 {
     return db->config.now_us(db->config.arg);
@@ -21,23 +23,32 @@ int64_t mem__stamp(struct mem_db *db)
     return db->stamp_us;
 }
 
-int64_t mem__from_wall(const struct mem_db *db, int64_t wall_ms)
+/* What the other clock is ahead of ours. The two are read one after the other, and each counts in
+ * its own ticks: only a step changes it, so a time that is given comes back as it was. */
+static int64_t wall_ahead_us(struct mem_db *db)
+{
+    if (!db->config.wall_us)
+        return 0;
+    int64_t ahead = db->config.wall_us(db->config.arg) - mem_db_now_us(db);
+    if (llabs(ahead - db->wall_ahead_us) >= WALL_STEP_US)
+        db->wall_ahead_us = ahead;
+    return db->wall_ahead_us;
+}
+
+int64_t mem__from_wall(struct mem_db *db, int64_t wall_ms)
 {
     if (!wall_ms)
         return 0;
+    int64_t at = wall_ms * 1000 - wall_ahead_us(db);
     if (!db->config.wall_us)
-        return wall_ms * 1000;
-    int64_t left = wall_ms * 1000 - db->config.wall_us(db->config.arg);
-    return mem_db_now_us(db) + (left > 0 ? left : 0);
+        return at;
+    int64_t now = mem_db_now_us(db);
+    return at > now ? at : now;
 }
 
-int64_t mem__wall_ms(const struct mem_db *db, int64_t at_us)
+int64_t mem__wall_ms(struct mem_db *db, int64_t at_us)
 {
-    if (!at_us)
-        return -1;
-    if (!db->config.wall_us)
-        return at_us / 1000;
-    return (db->config.wall_us(db->config.arg) + (at_us - mem_db_now_us(db))) / 1000;
+    return at_us ? (at_us + wall_ahead_us(db)) / 1000 : -1;
 }
 
 /* ---- life ---- */

@@ -50,13 +50,13 @@ static int check_amount(const char *name, const char *text, u128 *ret, struct er
     return mem__fail(err, "22P02", "invalid input syntax for type numeric: \"%.60s\"", text);
 }
 
-static int64_t not_before_us(const struct mem_db *db, const struct store_enqueue *r)
+static int64_t not_before_us(struct mem_db *db, const struct store_enqueue *r)
 {
     return r->delay_ms ? mem_db_now_us(db) + r->delay_ms * 1000
                        : mem__from_wall(db, r->not_before_ms);
 }
 
-static int64_t deadline_us(const struct mem_db *db, const struct store_enqueue *r)
+static int64_t deadline_us(struct mem_db *db, const struct store_enqueue *r)
 {
     return r->expires_in_ms ? mem_db_now_us(db) + r->expires_in_ms * 1000
                             : mem__from_wall(db, r->deadline_ms);
@@ -75,7 +75,7 @@ static int check_span(const char *name, int64_t span_ms, const char *other, int6
     return 0;
 }
 
-static int check_options(const struct mem_db *db, const struct store_enqueue *r, struct err *err)
+static int check_options(struct mem_db *db, const struct store_enqueue *r, struct err *err)
 {
     u128 tip, max_tip;
     int64_t now = mem_db_now_us(db), deadline = deadline_us(db, r);

@@ -22,7 +22,7 @@ static int64_t age_ms(const struct mem_db *db, const struct mem_row *row)
     return (mem_db_now_us(db) - row->created_us) / 1000;
 }
 
-static struct store_outbox_row outbox_row(const struct mem_db *db, struct mem_answer *answer,
+static struct store_outbox_row outbox_row(struct mem_db *db, struct mem_answer *answer,
                                           const struct mem_row *row)
 {
     return (struct store_outbox_row){

@@ -499,6 +499,60 @@ static void test_cancelled_while_admitted(void **state)
     assert_int_equal(admit_signed(epoch, rows, 1), 0);
 }
 
+static int64_t wall_ahead_us, led;
+
+/* Each reading is up to a millisecond late, as two clocks that are read one after the other are. */
+static int64_t late_wall_us(void *arg)
+{
+    static unsigned readings;
+    (void)arg;
+    return clock_us + wall_ahead_us + (int64_t)(readings++ % 3) * 500;
+}
+
+static int64_t deadline_of(int64_t id)
+{
+    struct store_outbox box = {.account = 1, .epoch = led, .limit = 10};
+    int64_t deadline_ms = 0;
+    mem_session_run(relay, MEM_REQUEST_outbox, &box.req);
+    for (size_t i = 0; i < box.count; i++)
+        if (box.rows[i].id == id)
+            deadline_ms = box.rows[i].deadline_ms;
+    store_req_done(&box.req);
+    return deadline_ms;
+}
+
+static int64_t enqueue_until(int64_t deadline_ms)
+{
+    struct store_enqueue r = {
+        .account = "alice", .call = {(const uint8_t *)"call", 4}, .deadline_ms = deadline_ms};
+    mem_session_run(app, MEM_REQUEST_enqueue, &r.req);
+    assert_int_equal(r.req.err.code, 0);
+    return r.id;
+}
+
+/* A deadline is read as it was given, however late a clock is read. A step of the other clock
+ * moves what readers are told, and not the row's own time. */
+static void test_two_clocks(void **state)
+{
+    (void)state;
+    struct mem_db_config c = config();
+    c.wall_us = late_wall_us;
+    db = mem_db_free(db);
+    open_db(&c);
+    assert_true(take_lock(relay));
+    led = claim(relay, "relay");
+    wall_ahead_us = 5000000700;
+    int64_t given_ms = (clock_us + wall_ahead_us) / 1000 + 3600000;
+    for (int i = 0; i < 9; i++) {
+        int64_t id = enqueue_until(given_ms + i);
+        for (int k = 0; k < 3; k++, clock_us += 333)
+            assert_int_equal(deadline_of(id), given_ms + i);
+    }
+    int64_t id = enqueue_until(given_ms);
+    wall_ahead_us += 60000000;
+    assert_in_range(deadline_of(id), given_ms + 59999, given_ms + 60001);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -513,6 +567,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_follow, setup, teardown),
         cmocka_unit_test_setup_teardown(test_kept_ends, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cancelled_while_admitted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_two_clocks, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
