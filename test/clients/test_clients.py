@@ -56,6 +56,25 @@ class Published(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, ''))
 
 
+class Document(unittest.TestCase):
+    """The OpenAPI document passes a public validator, which finds what is wrong in it."""
+
+    def validate(self, document):
+        path = os.path.join(BUILT, 'openapi.json')
+        with open(path, 'w') as file:
+            json.dump(document, file)
+        done = subprocess.run(['node_modules/.bin/validate-api', path], cwd=BUILT, timeout=60, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True)
+        return json.loads(done.stdout)
+
+    def test_a_public_validator_finds_nothing(self):
+        with open(f'{proc.ROOT}/http/openapi.json') as file:
+            document = json.load(file)
+        self.assertEqual(self.validate(document), {'valid': True})
+        del document['paths']['/v1/cluster']['get']['responses']['200']['description']
+        self.assertFalse(self.validate(document)['valid'])
+
+
 class Real(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
