@@ -67,6 +67,7 @@ void http__send_tls(struct http_conn *c);
 void http__write_bytes(struct http_conn *c, const void *data, size_t len);
 /* Of the server's own accord: a problem, and the end. `why` is a text of this program or the
  * parser's. */
+#define HTTP_VERSIONS "this server speaks HTTP/1.1 and HTTP/1.0"
 void http__refuse(struct http_conn *c, int status, const char *why);
 
 /* The status line and the headers. The length of an answer that goes on is not known: it comes in

@@ -20,10 +20,11 @@ void http__parse(struct http_conn *c, const uint8_t *data, size_t len)
     if (rc == HPE_OK)
         return;
     if (rc != HPE_PAUSED) {
-        int status = c->refused                                                 ? c->refused
-                     : rc == HPE_PAUSED_H2_UPGRADE || rc == HPE_INVALID_VERSION ? 505
-                                                                                : 400;
-        http__refuse(c, status, c->refused ? c->why : llhttp_get_error_reason(&c->parser));
+        bool version = rc == HPE_PAUSED_H2_UPGRADE || rc == HPE_INVALID_VERSION;
+        http__refuse(c, c->refused ? c->refused : 400,
+                     c->refused ? c->why
+                     : version  ? HTTP_VERSIONS
+                                : llhttp_get_error_reason(&c->parser));
         return;
     }
     const char *at = llhttp_get_error_pos(&c->parser);

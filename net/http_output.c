@@ -49,8 +49,7 @@ const char *http_reason(int status)
                    {431, "Request Header Fields Too Large"},
                    {500, "Internal Server Error"},
                    {501, "Not Implemented"},
-                   {503, "Service Unavailable"},
-                   {505, "HTTP Version Not Supported"}};
+                   {503, "Service Unavailable"}};
     for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
         if (reasons[i].status == status)
             return reasons[i].reason;

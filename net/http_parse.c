@@ -72,6 +72,8 @@ static int on_name_end(llhttp_t *p)
 {
     struct http_conn *c = p->data;
     struct http_request *r = c->request;
+    if (!r->whole_head && (!r->names[r->headers] || r->names[r->headers] == r->text.len))
+        return stop(c, 400, "a header has no name");
     end_text(c);
     if (!r->whole_head)
         r->values[r->headers] = r->text.len;
@@ -104,7 +106,7 @@ static int on_head(llhttp_t *p)
     r->method = llhttp_method_name((llhttp_method_t)llhttp_get_method(p));
     r->head = !strcmp(r->method, "HEAD");
     if (p->http_major != 1 || p->http_minor > 1)
-        return stop(c, 505, "this server speaks HTTP/1.1");
+        return stop(c, 400, HTTP_VERSIONS);
     if (*http_target(r) != '/')
         return stop(c, 400, "the target of a request is a path that begins with /");
     if (count(r, "host") != (p->http_minor ? 1 : count(r, "host") > 0))

@@ -256,8 +256,9 @@ static void what_is_not_a_request_is_refused_with_a_problem(void **state)
     } bad[] = {
         {"\x16\x03\x01\x02\x01\x01\x02\x03", 400}, /* TLS */
         {"HELLO / HTTP/1.1\r\n\r\n", 400},
-        {"GET / HTTP/2.0\r\nHost: x\r\n\r\n", 505},
-        {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505},
+        {"GET / HTTP/2.0\r\nHost: x\r\n\r\n", 400},
+        {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: x\r\n: y\r\n\r\n", 400},
         {"GET / HTTP/1.1\r\n\r\n", 400},                               /* no Host */
         {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},         /* two */
         {"GET http://x/ HTTP/1.1\r\nHost: x\r\n\r\n", 400},            /* not a path */
