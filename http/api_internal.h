@@ -97,7 +97,7 @@ void api__put_problem(struct buf *out, int status, const char *code, const char 
 void api__database_problem(struct ask *k, const struct err *err);
 
 /* body.c; ERR_ARGUMENT: err says what is wrong */
-enum body_kind { BODY_TEXT, BODY_WHOLE, BODY_AMOUNT, BODY_IDS, BODY_ANY };
+enum body_kind { BODY_TEXT, BODY_WHOLE, BODY_AMOUNT, BODY_IDS, BODY_BOOL, BODY_ANY };
 struct body_field {
     const char *name;
     enum body_kind kind;

@@ -62,6 +62,8 @@ static bool is_kind(const json_t *value, enum body_kind kind)
                    : json_is_string(value) && u128_parse(json_string_value(value), &amount);
     case BODY_IDS:
         return is_ids(value);
+    case BODY_BOOL:
+        return json_is_boolean(value);
     case BODY_ANY:
         return true;
     }
@@ -73,6 +75,7 @@ static const char *kind_name(enum body_kind kind)
     return kind == BODY_TEXT    ? "a string"
            : kind == BODY_WHOLE ? "a whole number"
            : kind == BODY_IDS   ? "a list of ids"
+           : kind == BODY_BOOL  ? "true or false"
                                 : "planck: a whole number, or its digits as a string";
 }
 

@@ -15,7 +15,7 @@ static const struct body_field enqueue_fields[] = {
     {"max_tip", BODY_AMOUNT},     {"not_before", BODY_TEXT},  {"deadline", BODY_TEXT},
     {"delay", BODY_TEXT},         {"expires_in", BODY_TEXT},  {"priority", BODY_WHOLE},
     {"spec_version", BODY_WHOLE}, {"retries", BODY_WHOLE},    {"deadline_block", BODY_WHOLE},
-    {"dry_run", BODY_ANY}};
+    {"dry_run", BODY_BOOL}};
 enum { ENQUEUE_CALL = 1, ENQUEUE_KEY = 2, ENQUEUE_OPTIONS = 15 };
 
 static int encode(struct ask *k, const json_t *call, const struct metadata *md, struct err *err)

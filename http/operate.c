@@ -28,6 +28,9 @@ static const struct {
     [HTTP_ROUTE_PAUSE] = {"pause", {{"reason", BODY_TEXT}}, false},
     [HTTP_ROUTE_RESUME] = {"resume", {{0}}, false},
     [HTTP_ROUTE_POLICY] = {"policy", {{0}}, false},
+    [HTTP_ROUTE_WEBHOOK_AGAIN] = {"webhook_again", {{"number", BODY_WHOLE}}, false},
+    [HTTP_ROUTE_WEBHOOK_PAUSE] = {"webhook_pause", {{0}}, false},
+    [HTTP_ROUTE_WEBHOOK_RESUME] = {"webhook_resume", {{0}}, false},
     [HTTP_ROUTE_DRAIN] = {"drain", {{0}}, false},
 };
 
@@ -88,13 +91,14 @@ static void drained(struct ask *k, const char *text, size_t len)
 
 void api__operate(struct ask *k)
 {
-    static const struct api_param subject[] = {{"id", API_NUMBER}, {"account", API_TEXT}};
+    static const struct api_param subject[] = {
+        {"id", API_NUMBER}, {"account", API_TEXT}, {"webhook", API_TEXT}};
     const struct body_field *fields = operations[k->match.route].fields;
     struct conn_param params[5] = {{.data = k->who}, {.data = operations[k->match.route].action}};
     size_t n = 0;
     while (n < FIELDS && fields[n].name)
         n++;
-    if (!api__take_params(k, subject, 2, params + 2) ||
+    if (!api__take_params(k, subject, ARRAY_LEN(subject), params + 2) ||
         !api__take_body(k, k->match.route == HTTP_ROUTE_POLICY ? NULL : fields, n))
         return;
     if (operations[k->match.route].many) {
@@ -105,6 +109,8 @@ void api__operate(struct ask *k)
         json_object_set_new(k->body, "relay", json_string(k->api->relay(k->api->arg)));
         k->extend = drained;
     }
+    if (params[4].data)
+        json_object_set_new(k->body, "webhook", json_string(params[4].data));
     k->text = json_dumps(k->body, JSON_COMPACT);
     params[4] = (struct conn_param){.data = k->text};
     api__query(k, k->api->acts, "operate.sql", false, 5, params, absent);

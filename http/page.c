@@ -27,9 +27,11 @@ static const char *type_of(const char *name)
 
 void api__page(struct ask *k)
 {
-    const char *name = http_param(&k->match.params, "file");
-    if (!name)
-        name = "index.html";
+    static const struct api_param file[] = {{"file", API_TEXT}};
+    struct conn_param given = {.data = "index.html"};
+    if (!api__take_params(k, file, k->match.route == HTTP_ROUTE_PAGE_FILE, &given))
+        return;
+    const char *name = given.data;
     for (size_t i = 0; i < http_page_count; i++) {
         const struct embedded_file *f = &http_page_files[i];
         if (strcmp(f->name, name) != 0)

@@ -45,6 +45,12 @@ static const struct reading readings[HTTP_ROUTE_COUNT] = {
     [HTTP_ROUTE_LEADERS] = {"leaders.sql",
                             {{"account", API_TEXT}, {"limit", API_LIMIT}, {"cursor", API_NUMBER}},
                             NULL},
+    [HTTP_ROUTE_WEBHOOKS] = {"webhooks.sql", {{"limit", API_LIMIT}, {"cursor", API_TEXT}}, NULL},
+    [HTTP_ROUTE_WEBHOOK_DEAD] = {"webhook_dead.sql",
+                                 {{"webhook", API_TEXT},
+                                  {"limit", API_LIMIT},
+                                  {"cursor", API_NUMBER}},
+                                 NULL},
     [HTTP_ROUTE_OVERVIEW] = {"overview.sql", {{NULL, API_TEXT}}, NULL},
     [HTTP_ROUTE_CLUSTER] = {"cluster.sql", {{NULL, API_TEXT}}, NULL},
     [HTTP_ROUTE_OPERATIONS] = {"operations.sql",
@@ -91,8 +97,12 @@ bool api__take_params(struct ask *k, const struct api_param *list, size_t n,
 static void nothing(struct ask *k, bool row)
 {
     const char *what = readings[k->match.route].what;
+    char text[100], shown[41];
     (void)row;
-    api__problem(k, 404, "not_found", NULL, what ? what : "there is nothing");
+    PRE(what && k->match.params.count);
+    plain_text(shown, sizeof(shown), k->match.params.list[0].value);
+    snprintf(text, sizeof(text), "%s: %s", what, shown);
+    api__problem(k, 404, "not_found", NULL, text);
 }
 
 static void read_route(struct ask *k)
@@ -115,6 +125,8 @@ void api__route(struct ask *k)
 {
     switch (k->match.route) {
     case HTTP_ROUTE_OPENAPI:
+        if (!api__take_params(k, NULL, 0, NULL))
+            return;
         api__answer(k, 200, NULL, http_static_files[0].text, http_static_files[0].len);
         return;
     case HTTP_ROUTE_TRANSACTIONS:
@@ -126,6 +138,8 @@ void api__route(struct ask *k)
     case HTTP_ROUTE_LEADERS:
     case HTTP_ROUTE_OVERVIEW:
     case HTTP_ROUTE_OPERATIONS:
+    case HTTP_ROUTE_WEBHOOKS:
+    case HTTP_ROUTE_WEBHOOK_DEAD:
         read_route(k);
         return;
     case HTTP_ROUTE_CANCEL:
@@ -137,6 +151,9 @@ void api__route(struct ask *k)
     case HTTP_ROUTE_CANCEL_MANY:
     case HTTP_ROUTE_BUMP_MANY:
     case HTTP_ROUTE_RETRY_MANY:
+    case HTTP_ROUTE_WEBHOOK_AGAIN:
+    case HTTP_ROUTE_WEBHOOK_PAUSE:
+    case HTTP_ROUTE_WEBHOOK_RESUME:
     case HTTP_ROUTE_DRAIN:
         api__operate(k);
         return;

@@ -7,7 +7,7 @@ WITH rows AS (
       AND ($2::text IS NULL OR $2 IN (t.state, t.stage)) AND ($3::text IS NULL OR t.outcome = $3)
       AND ($4::text IS NULL OR t.key = $4) AND ($5::text IS NULL OR t.creator = $5)
       AND ($6::text IS NULL OR t.id = (SELECT s.id FROM txrelay.status(hash => $6) s)) AND ($7::bigint IS NULL OR t.nonce = $7)
-      AND ($8::timestamptz IS NULL OR t.created_at >= $8) AND ($9::timestamptz IS NULL OR t.created_at < $9)
+      AND ($8::text IS NULL OR t.created_at >= (SELECT txrelay.http_time('from', $8))) AND ($9::text IS NULL OR t.created_at < (SELECT txrelay.http_time('before', $9)))
       AND ($11::bigint IS NULL OR t.id < $11)
     ORDER BY t.id DESC LIMIT coalesce($10::bigint, 50))
 SELECT json_build_object(

@@ -57,6 +57,7 @@ struct sending {
     union {
         struct enqueue_json enqueue;
         struct ask_json ask;
+        struct store_drained drain;
     } u;
     struct service *service;
     struct loop_peer *peer;
@@ -198,8 +199,28 @@ static bool only_reads(const char *cmd)
     return !strcmp(cmd, "status") || !strcmp(cmd, "metrics") || !strcmp(cmd, "health");
 }
 
-static void cmd_drain(struct service *s, struct loop_peer *peer)
+static void on_drain_noted(struct store_req *req)
 {
+    struct sending *x = CONTAINER_OF(req, struct sending, u.drain.req);
+    if (req->err.code)
+        log_warn("relay.drain_unrecorded", "relay=%s text=\"%s\"", x->service->name, req->err.text);
+    store_req_done(req);
+    sending_free(x);
+}
+
+/* It drains also where the database cannot keep a record of it. */
+static void cmd_drain(struct control *c, struct loop_peer *peer)
+{
+    unsigned uid;
+    struct service *s = c->room.service;
+    if (s->store) {
+        struct sending *x = sending_new(c, peer);
+        x->u.drain.relay = s->holder;
+        x->u.drain.who = x->creator;
+        if (loop_peer_uid(peer, &uid))
+            snprintf(x->creator, sizeof(x->creator), "uid:%u", uid);
+        store_drained_start(s->store, &x->u.drain, on_drain_noted);
+    }
     answer(peer, json_pack("{s:s}", "answer", "draining"));
     service_ask_drain(s);
 }
@@ -233,7 +254,7 @@ static void on_line(void *arg, struct loop_peer *peer, const char *line, size_t 
     else if (cmd && !strcmp(cmd, "send"))
         cmd_send(c, peer, request);
     else if (cmd && !strcmp(cmd, "drain"))
-        cmd_drain(s, peer);
+        cmd_drain(c, peer);
     else if (cmd && !strcmp(cmd, "status"))
         cmd_status(s, peer);
     else if (cmd && !strcmp(cmd, "metrics"))

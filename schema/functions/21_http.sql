@@ -82,6 +82,25 @@ BEGIN
 END
 $$;
 
+-- A time or a span that a request has as a text; one that is none is refused by the name of its parameter or field.
+CREATE OR REPLACE FUNCTION txrelay.http_time(p_name text, p_text text) RETURNS timestamptz
+LANGUAGE plpgsql STABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RETURN p_text::timestamptz;
+EXCEPTION WHEN data_exception THEN
+    PERFORM bad_argument('http', p_name, format('is "%s", which is no time', left(p_text, 80)), 'For example 2026-11-30T12:00:00Z.');
+END
+$$;
+
+CREATE OR REPLACE FUNCTION txrelay.http_span(p_name text, p_text text) RETURNS interval
+LANGUAGE plpgsql STABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RETURN p_text::interval;
+EXCEPTION WHEN data_exception THEN
+    PERFORM bad_argument('http', p_name, format('is "%s", which is no span of time', left(p_text, 80)), 'For example 90 minutes.');
+END
+$$;
+
 -- Does what an operator asked for over HTTP, as the token p_who. p_id or p_account is given, as the action wants. The
 -- actions write the record (operation_note). Returns the action's own answer.
 CREATE OR REPLACE FUNCTION txrelay.operate(p_who text, p_action text, p_id bigint, p_account text, p_arguments jsonb) RETURNS text
@@ -91,7 +110,7 @@ BEGIN
     CASE p_action
         WHEN 'cancel' THEN RETURN cancel(p_id);
         WHEN 'bump' THEN RETURN bump(p_id, (p_arguments ->> 'tip')::numeric);
-        WHEN 'retry' THEN RETURN retry(p_id, (p_arguments ->> 'deadline')::timestamptz, (p_arguments ->> 'deadline_block')::bigint);
+        WHEN 'retry' THEN RETURN retry(p_id, http_time('deadline', p_arguments ->> 'deadline'), (p_arguments ->> 'deadline_block')::bigint);
         WHEN 'pause' THEN
             PERFORM account_pause(p_account, coalesce(p_arguments ->> 'reason', 'by ' || p_who));
             RETURN 'paused';
@@ -99,12 +118,19 @@ BEGIN
             PERFORM account_resume(p_account);
             RETURN 'resumed';
         WHEN 'policy' THEN RETURN account_policy(p_account, p_arguments);
+        WHEN 'webhook_again' THEN RETURN webhook_again(p_arguments ->> 'webhook', (p_arguments ->> 'number')::bigint);
+        WHEN 'webhook_pause' THEN
+            PERFORM webhook_pause(p_arguments ->> 'webhook');
+            RETURN 'paused';
+        WHEN 'webhook_resume' THEN
+            PERFORM webhook_resume(p_arguments ->> 'webhook');
+            RETURN 'resumed';
         WHEN 'drain' THEN
             PERFORM relay_drained(p_arguments ->> 'relay');
             RETURN 'draining';
         ELSE
             PERFORM bad_argument('operate', 'action', format('is "%s"', left(p_action, 80)),
-                'The actions are cancel, bump, retry, pause, resume, policy and drain.');
+                'The actions are cancel, bump, retry, pause, resume, policy, webhook_again, webhook_pause, webhook_resume and drain.');
     END CASE;
 END
 $$;
@@ -134,10 +160,15 @@ BEGIN
 END
 $$;
 
--- Records that an operator drains a relay, over HTTP or its control endpoint.
-CREATE OR REPLACE FUNCTION txrelay.relay_drained(p_relay text) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
-    SELECT operation_note('drain', NULL, NULL, p_relay, '{}', NULL, 'draining')
+-- Records that an operator drains a relay, over HTTP or its control endpoint. p_who: the user at that endpoint; '': the login.
+CREATE OR REPLACE FUNCTION txrelay.relay_drained(p_relay text, p_who text DEFAULT '') RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF p_who <> '' THEN
+        PERFORM set_config('txrelay.operator', p_who, true);
+    END IF;
+    PERFORM operation_note('drain', NULL, NULL, p_relay, '{}', NULL, 'draining');
+END
 $$;
 
 -- Removes what is of no use any more: records of operations that are older than p_age, and tokens that ended before then and

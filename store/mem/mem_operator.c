@@ -79,6 +79,13 @@ void mem__resume(struct mem_session *s, struct store_ask *r)
     mem__tell_wake(s->db, a);
 }
 
+/* The record of operations is not kept here. */
+void mem__drained(struct mem_session *s, struct store_drained *r)
+{
+    (void)s;
+    (void)r;
+}
+
 static bool is_immortal(const struct mem_row *row)
 {
     for (size_t i = 0; i < row->at->count; i++) {

@@ -60,3 +60,13 @@ void store_pg__retry(struct store *base, struct store_ask *r)
     put_ask(&a, r->deadline_block);
     store_pg__send(s, &s->work, SQL_RETRY_ONE, &a, &r->req, decode_answer);
 }
+
+void store_pg__drained(struct store *base, struct store_drained *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    store_pg__args(s, &a);
+    pg_put_text(&a, r->relay);
+    pg_put_text(&a, r->who);
+    store_pg__send(s, &s->work, SQL_NOTE_DRAIN, &a, &r->req, decode_nothing);
+}

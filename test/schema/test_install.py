@@ -20,7 +20,7 @@ RELAY = APP | {'relay_register', 'timeline_known', 'ids_behind', 'repair_ids', '
                'feed_create', 'feed_publishers', 'feed_pause', 'feed_resume', 'feed_remove', 'leader_feeds', 'leader_feed_take', 'token_create', 'token_revoke', 'token_use', 'operate',
                'leader_site_setup', 'leader_site_load', 'leader_site_rows', 'leader_site_match', 'leader_site_store', 'leader_site_note', 'account_unsite',
                'operate_many', 'relay_drained', 'http_cleanup', 'webhook_create', 'webhook_remove', 'webhook_pause', 'webhook_resume', 'webhook_rotate',
-               'webhook_again', 'leader_webhooks', 'leader_webhooks_done'}
+               'webhook_again', 'webhook_row', 'http_time', 'http_span', 'leader_webhooks', 'leader_webhooks_done'}
 VIEWS = {'schema_version', 'schema_functions', 'transactions', 'leaders', 'blocked_accounts', 'blocked_relays', 'follow_accounts', 'follow_pending',
          'follow_finished', 'follow_kept', 'follow_sources', 'feed_cursors', 'sites', 'site_members'}
 READABLE = {

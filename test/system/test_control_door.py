@@ -4,6 +4,7 @@ import os
 import socket
 import unittest
 
+from harness import proc
 from harness.chain import remark
 from harness.relay import cli
 from harness.world import World
@@ -71,6 +72,22 @@ class Door(unittest.TestCase):
             self.assertEqual(len(answers), 1)
             self.assertIn('error', json.loads(answers[0]))
             self.assertEqual(open_to_us.status()['phase'], 'running')
+
+    def test_a_drain_is_on_record_and_needs_no_record(self):
+        with World(own_postgres=True) as world:
+            relay, other = world.relay('one'), world.relay('two')
+            for each in (relay, other):
+                each.wait_log('relay.running')
+            holder = world.pg.value("SELECT holder FROM txrelay.members WHERE holder LIKE 'txrelay-one-%'")
+            cli('drain', '--to', relay.address)
+            proc.wait_for('its end', lambda: not relay.alive(), 30)
+            self.assertEqual(world.pg.query("SELECT who, action, subject, answer FROM txrelay.operations WHERE action = 'drain'"),
+                             [(f'uid:{os.getuid()}', 'drain', holder, 'draining')])
+            self.assertNotIn('relay.drain_unrecorded', relay.text())
+            world.pg.stop()
+            cli('drain', '--to', other.address)
+            proc.wait_for('its end', lambda: not other.alive(), 30)
+            self.assertRegex(other.text(), r'relay\.drain_unrecorded relay=two text=')
 
     def test_addresses_that_others_reach_are_refused(self):
         with World() as world:

@@ -2,9 +2,7 @@
 import http.client
 import json
 import os
-import random
 import re
-import socket
 import unittest
 
 import jsonschema
@@ -19,6 +17,7 @@ with open(os.path.join(proc.ROOT, 'http', 'openapi.json')) as _file:
 TEXTS = {kind for item in DOCUMENT['paths'].values() for kind in item.get('get', {'responses': {}})['responses'].get('200', {'content': ()})['content']
          if not kind.startswith('application/')}
 STREAM = '/v1/events'  # it does not end; test_events.py reads it
+REFUSED = (408, 413, 417, 431)  # of the connection itself
 EXTRA = 'http:\n  listen: tcp:127.0.0.1:0\n'
 
 
@@ -31,7 +30,7 @@ class Client:
 
     def __init__(self, relay, token=None, address=None):
         self.address = address or relay.wait_log(r'http.listening .*address=tcp:(\S+)').group(1)
-        self.token, self.seen = token, set()
+        self.token, self.seen, self.validators = token, set(), {}
         host, port = self.address.rsplit(':', 1)
         self.conn = http.client.HTTPConnection(host, int(port), timeout=30)
         if token:
@@ -54,21 +53,25 @@ class Client:
         self.check(method, target, answer, value)
         return answer.status, value
 
+    def validator(self, key, schema):
+        if key not in self.validators:
+            self.validators[key] = jsonschema.Draft202012Validator(schema, resolver=jsonschema.RefResolver('', DOCUMENT),
+                                                                   format_checker=jsonschema.FormatChecker())
+        return self.validators[key]
+
     def check(self, method, target, answer, value):
         path = target.split('?')[0]
         for pattern, item in DOCUMENT['paths'].items():
             if not re.fullmatch(re.sub(r'\{\w+\}', '[^/]+', pattern), path) or method.lower() not in item:
                 continue
             responses = item[method.lower()]['responses']
-            assert str(answer.status) in responses, f'{method} {target}: {answer.status} is not in the document: {value}'
-            response = responses[str(answer.status)]
+            status = str(answer.status) if answer.status not in REFUSED or str(answer.status) in responses else 'default'
+            assert status in responses, f'{method} {target[:200]}: {status} is not in the document: {value}'
+            response = responses[status]
             if '$ref' in response:
                 response = DOCUMENT['components']['responses'][response['$ref'].rsplit('/', 1)[1]]
             kind = answer.headers['Content-Type']
-            content = response['content'][kind]
-            jsonschema.Draft202012Validator(
-                content['schema'], resolver=jsonschema.RefResolver('', DOCUMENT),
-                format_checker=jsonschema.FormatChecker()).validate(value)
+            self.validator((method, pattern, status, kind), response['content'][kind]['schema']).validate(value)
             self.seen.add((method.lower(), pattern, answer.status < 400))
         assert answer.headers['Cache-Control'] == 'no-store' and not answer.headers.get('Set-Cookie')
         assert not [name for name in answer.headers if name.lower().startswith('access-control-')]
@@ -170,11 +173,37 @@ class Http(unittest.TestCase):
             led = ask('GET', '/v1/leaders?account=alice')[1]['leaders'][0]
             self.assertEqual((led['account'], led['epoch'], led['until']), ('alice', account['epoch'], None))
             self.leader_knows_more(world, leader, follower, ask)
+            self.webhooks(world, ask)
             self.assertEqual(ask('POST', '/v1/relay/drain'), (200, {'answer': 'draining'}))
             proc.wait_for('its end', lambda: not follower.alive(), 30)
             self.assertEqual(world.pg.value("SELECT who FROM txrelay.operations WHERE action = 'drain'"), 'all')
             every = {(method, path, True) for path, item in DOCUMENT['paths'].items() if path != STREAM for method in item}
             self.assertEqual({s for s in client.seen if s[2]}, every)
+
+    def webhooks(self, world, ask):
+        for name in ('hook', 'other'):
+            world.pg.query('SELECT txrelay.webhook_create(%s, %s, ARRAY[%s])', (name, 'https://hook.example/x', 'alice'))
+        for number in range(3):
+            world.pg.query("INSERT INTO txrelay.webhook_deliveries (webhook, account, id, body, attempts, dead_at, error) SELECT 'hook', account, %s, "
+                           "'{\"type\": \"x\"}', 20, clock_timestamp(), 'it answered 500' FROM txrelay.accounts WHERE alias = 'alice'", (number,))
+        first, = ask('GET', '/v1/webhooks?limit=1')[1]['webhooks']
+        self.assertEqual({k: first[k] for k in ('name', 'accounts', 'outcomes', 'paused', 'waiting', 'dead')},
+                         {'name': 'hook', 'accounts': ['alice'], 'outcomes': None, 'paused': False, 'waiting': 0, 'dead': 3})
+        self.assertEqual([w['name'] for w in ask('GET', '/v1/webhooks?cursor=hook')[1]['webhooks']], ['other'])
+        page = ask('GET', '/v1/webhooks/hook/dead?limit=2')[1]
+        self.assertEqual([(d['id'], d['error'], d['body']) for d in page['dead']], [(i, 'it answered 500', {'type': 'x'}) for i in (0, 1)])
+        last, = ask('GET', f'/v1/webhooks/hook/dead?cursor={page["next"]}')[1]['dead']
+        self.assertEqual(ask('GET', '/v1/webhooks/other/dead')[1], {'webhook': 'other', 'dead': [], 'next': None})
+        self.assertEqual(ask('GET', '/v1/webhooks/nothing/dead')[0], 404)
+        self.assertEqual(ask('POST', '/v1/webhooks/nothing/again')[0], 404)
+        self.assertEqual(ask('POST', '/v1/webhooks/hook/again', {'number': 999999})[0], 422)
+        self.assertEqual(ask('POST', '/v1/webhooks/hook/pause'), (200, {'answer': 'paused'}))
+        self.assertEqual(ask('POST', '/v1/webhooks/hook/again', {'number': last['number']}), (200, {'answer': '1'}))
+        self.assertEqual(ask('POST', '/v1/webhooks/hook/again'), (200, {'answer': '2'}))
+        self.assertEqual([(w['paused'], w['waiting'], w['dead']) for w in ask('GET', '/v1/webhooks')[1]['webhooks']], [(True, 3, 0), (False, 0, 0)])
+        self.assertEqual(ask('POST', '/v1/webhooks/hook/resume'), (200, {'answer': 'resumed'}))
+        records = [(o['who'], o['action'], o['subject']) for o in ask('GET', '/v1/operations?limit=4')[1]['operations']]
+        self.assertEqual(records, [('all', f'webhook_{a}', 'hook') for a in ('resume', 'again', 'again', 'pause')])
 
     def leader_knows_more(self, world, leader, follower, ask):
         account = ask('GET', '/v1/accounts/alice')[1]
@@ -252,51 +281,6 @@ class Http(unittest.TestCase):
             self.assertIn('http.refused', relay.text())
             proc.wait_for('its turn among guesses', lambda: client.ask('GET', '/v1/cluster', token='x' * 40)[0] == 429
                           and client.ask('GET', '/v1/cluster')[0] == 200, 30)
-
-    def test_hostile_input_gets_a_problem_and_nothing_else(self):
-        """Thousands of bad inputs: no 5xx, no crash; the relay goes on."""
-        with World() as world:
-            relay = world.relay('one', extra=EXTRA + '  rate: 1000000\n')
-            client = self.client(relay, token(world, 'all', 'read', 'enqueue', 'operate'))
-            world.wait_leader(relay)
-            rnd = random.Random(20001129)
-            values = ['', '0', '-1', '1', '999999999999999999', '9999999999999999999', 'x', "'", '%27%3B--', '%00', '%ff', '%F0%9F%98%80',
-                      '1e9', 'NaN', 'infinity', '2020-13-45', '..', '%2e%2e%2f', 'a' * 3000, '0x', '0x0', '0x' + 'f' * 64, 'null', '{}', '%25']
-            things = [None, True, 0, -1, 2**63 - 1, 1.5, '', 'x', '0', '0x', '0x00', '0x' + '00' * 200, [], [[]], {}, {'a': 1}, 'a' * 5000, '\u0000',
-                      '\U0001f600', '1 hour', '-1 hour', '2020-01-01T00:00:00Z', 'infinity', '9' * 39, '9' * 60,
-                      {'pallet': 'System', 'name': 'remark'}, {'pallet': 'System', 'name': 'remark', 'args': [[[[]]]]}, {'pallet': 'x', 'name': '.'}]
-            fields = [*DOCUMENT['components']['schemas']['Enqueue']['properties'], 'id', 'who', '']
-            statuses = {}
-            for _ in range(2000):
-                pattern, item = rnd.choice([p for p in DOCUMENT['paths'].items() if p[0] not in (STREAM, '/v1/relay/drain')])
-                method, op = rnd.choice(list(item.items()))
-                target = re.sub(r'\{\w+\}', lambda _: rnd.choice(values) or '1', pattern)
-                names = [p['name'] for p in op.get('parameters', ()) if p['in'] == 'query'] + ['x', '%']
-                query = '&'.join(f'{rnd.choice(names)}={rnd.choice(values)}' for _ in range(rnd.choice((0, 0, 1, 1, 2))))
-                body = None
-                if method == 'post':
-                    body = rnd.choice([None, '', '[]', '{', '"x"', '{"a":1,"a":2}', '[' * 3000, b'\xff\xfe', 'null']) if rnd.random() < .3 else {
-                        **({'account': 'alice', 'call': '0x00'} if rnd.random() < .7 else {}),
-                        **{rnd.choice(fields): rnd.choice(things) for _ in range(rnd.choice((0, 1, 2)))}}
-                    if isinstance(body, dict):
-                        body['dry_run'] = True if 'transactions' in pattern and pattern.endswith('transactions') else body.pop('dry_run', None)
-                status, value = client.ask(method.upper(), target + ('?' + query if query else ''), body)
-                self.assertLess(status, 500, (method, target, query, body, value))
-                statuses[status] = statuses.get(status, 0) + 1
-            self.assertGreater(statuses[400], 400)
-            self.assertGreater(statuses[422], 3)
-            host, port = client.address.rsplit(':', 1)
-            for _ in range(300):  # bytes that are no HTTP, or half of it
-                with socket.create_connection((host, int(port)), 10) as s:
-                    data = rnd.choice([b'GET /v1/cluster HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n', b'POST /v1/transactions HTTP/1.1\r\nHost: x\r\n'
-                                       b'Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n'])
-                    data = bytearray(data[:rnd.randrange(1, len(data))])
-                    for _ in range(rnd.randrange(4)):
-                        data[rnd.randrange(len(data))] = rnd.randrange(256)
-                    s.sendall(data)
-            self.assertEqual(client.ask('GET', '/v1/cluster')[0], 200)
-            client.ask('POST', '/v1/accounts/alice/resume')
-            self.assertTrue(relay.alive())
 
     def test_a_database_that_is_away_and_the_end_of_the_relay(self):
         with World(own_postgres=True) as world:

@@ -22,11 +22,20 @@ void store_bump_start(struct store *s, struct store_ask *r, store_cb cb);
 void store_resume_start(struct store *s, struct store_ask *r, store_cb cb);
 void store_retry_start(struct store *s, struct store_ask *r, store_cb cb);
 
+/* An operator drains this relay: a record of it. */
+struct store_drained {
+    struct store_req req;
+    const char *relay; /* its identity in the database */
+    const char *who;   /* "": the login */
+};
+void store_drained_start(struct store *s, struct store_drained *r, store_cb cb);
+
 /* X(request, struct) */
 #define STORE_OPERATOR_REQUESTS(X)                                                                 \
     X(cancel, store_ask)                                                                           \
     X(bump, store_ask)                                                                             \
     X(resume, store_ask)                                                                           \
-    X(retry, store_ask)
+    X(retry, store_ask)                                                                            \
+    X(drained, store_drained)
 
 #endif

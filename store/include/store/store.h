@@ -5,7 +5,7 @@
  *   store/lead.h       who leads: locks, claims, renewals, members
  *   store/outbox.h     transactions without a nonce: enqueue, doorbells, admission
  *   store/pending.h    transactions with a nonce: the leader's reads and writes
- *   store/operator.h   cancel, bump, resume
+ *   store/operator.h   cancel, bump, resume, retry, drained
  *   store/retention.h  what is removed from the database, on a connection of its own
  *
  * Every request is embedded by its caller, starts with struct store_req, and its callback fires

@@ -261,6 +261,7 @@ static void put_fields(struct buf *b, enum mem_request what, const union any_req
     case MEM_REQUEST_pause:
     case MEM_REQUEST_obstacles:
     case MEM_REQUEST_relay_obstacle:
+    case MEM_REQUEST_drained:
     case MEM_REQUEST_COUNT:
         return; /* whether it was done is all */
     }

@@ -35,6 +35,11 @@ const char *http_scope_name(enum http_scope scope); /* "read"; "" for NONE */
     X(OVERVIEW, "GET", "/v1/overview", READ)                                                       \
     X(EVENTS, "GET", "/v1/events", READ)                                                           \
     X(LEADERS, "GET", "/v1/leaders", READ)                                                         \
+    X(WEBHOOKS, "GET", "/v1/webhooks", OPERATE)                                                    \
+    X(WEBHOOK_DEAD, "GET", "/v1/webhooks/{webhook}/dead", OPERATE)                                 \
+    X(WEBHOOK_AGAIN, "POST", "/v1/webhooks/{webhook}/again", OPERATE)                              \
+    X(WEBHOOK_PAUSE, "POST", "/v1/webhooks/{webhook}/pause", OPERATE)                              \
+    X(WEBHOOK_RESUME, "POST", "/v1/webhooks/{webhook}/resume", OPERATE)                            \
     X(DRAIN, "POST", "/v1/relay/drain", OPERATE)                                                   \
     X(OPERATIONS, "GET", "/v1/operations", OPERATE)
 
