@@ -21,20 +21,23 @@ struct verb {
     const char *name, *file, *words;
     int words_min, words_max;
     void (*print)(void *arg, const struct conn_result *r);
+    const char *columns; /* as in struct command */
 };
 
 static void print_secret(void *arg, const struct conn_result *r);
 
 static const struct verb verbs[] = {
-    {"create", "webhook_create.sql", "NAME URL", 3, 3, cli_print_value},
-    {"list", "webhook_list.sql", "", 1, 1, cli_print_rows},
-    {"remove", "webhook_remove.sql", "NAME", 2, 2, cli_print_value},
-    {"pause", "webhook_pause.sql", "NAME", 2, 2, cli_print_value},
-    {"resume", "webhook_resume.sql", "NAME", 2, 2, cli_print_value},
-    {"secret", "webhook_secret.sql", "NAME", 2, 2, print_secret},
-    {"rotate", "webhook_rotate.sql", "NAME", 2, 2, cli_print_value},
-    {"dead", "webhook_dead.sql", "NAME", 2, 2, cli_print_rows},
-    {"again", "webhook_again.sql", "NAME [NUMBER]", 2, 3, cli_print_value},
+    {"create", "webhook_create.sql", "NAME URL", 3, 3, cli_print_value, NULL},
+    {"list", "webhook_list.sql", "", 1, 1, cli_print_rows,
+     "webhook=name url accounts outcomes state waiting dead"},
+    {"remove", "webhook_remove.sql", "NAME", 2, 2, cli_print_value, NULL},
+    {"pause", "webhook_pause.sql", "NAME", 2, 2, cli_print_value, NULL},
+    {"resume", "webhook_resume.sql", "NAME", 2, 2, cli_print_value, NULL},
+    {"secret", "webhook_secret.sql", "NAME", 2, 2, print_secret, NULL},
+    {"rotate", "webhook_rotate.sql", "NAME", 2, 2, cli_print_value, NULL},
+    {"dead", "webhook_dead.sql", "NAME", 2, 2, cli_print_rows,
+     "number account id attempts given_up=dead_at error"},
+    {"again", "webhook_again.sql", "NAME [NUMBER]", 2, 3, cli_print_value, NULL},
 };
 
 static void add(struct buf *list, const char *word)
@@ -123,6 +126,7 @@ static int run_webhook(int argc, char **argv)
             config_done(&config);
     }
     if (rc == 0) {
+        w.args.columns = w.verb->columns;
         struct conn_param params[4] = {cli_text(w.args.word[1]), cli_text(w.args.word[2])};
         int n = w.verb->words_max - 1;
         if (w.verb == verbs) {
@@ -148,8 +152,6 @@ const struct command command_webhook = {
     .options = options,
     .option = option,
     .complete = complete,
-    .columns = "webhook=name url accounts outcomes state waiting dead number id attempts "
-               "given_up=dead_at error",
     .words_min = 1,
     .words_max = 3,
     .missing = "say what: create, list, remove, pause, resume, secret, rotate, dead or again",

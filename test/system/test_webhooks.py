@@ -78,6 +78,17 @@ class Webhooks(unittest.TestCase):
     def hook(self, *words, check=True):
         return cli('webhook', *words, '--database', self.world.pg.dsn, check=check)
 
+    def test_the_role_of_relays_is_enough_for_each_command(self):
+        """And no more than that role: what the commands ask for is granted."""
+        relay = self.relay('one')
+        self.world.wait_leader(relay)
+        self.world.pg.query('CREATE ROLE lone LOGIN IN ROLE txrelay_relay')
+        dsn = self.world.pg.dsn_of(self.world.pg.database, 'lone')
+        for words in (('create', 'shop', 'https://hook.example/x'), ('list',), ('dead', 'shop'), ('again', 'shop'), ('pause', 'shop'),
+                      ('resume', 'shop'), ('rotate', 'shop'), ('secret', 'shop', '--config', relay.config), ('remove', 'shop')):
+            with self.subTest(words[0]):
+                cli('webhook', *words, '--database', dsn)
+
     def ends(self, n, text='end'):
         """So many that end well."""
         return [self.world.enqueue(f'{text} {i}') for i in range(n)]
@@ -185,6 +196,8 @@ class Webhooks(unittest.TestCase):
         relay.wait_log('webhook.given_up .*it answered 500')
         listed = json.loads(self.hook('dead', 'shop', '--json').stdout)
         self.assertEqual((listed['id'], listed['attempts'], listed['error']), (first, 20, 'it answered 500'))
+        self.assertRegex(self.hook('dead', 'shop').stdout, rf'(?m)^number +account +id .*\n\d+ +alice +{first} +20 .* it answered 500$')
+        self.assertRegex(self.hook('list').stdout, r'(?m)^webhook +url .*\nshop +http\S+ +- +- +active +\d+ +1$')
         self.receiver.answer = 200
         self.receiver.heard.clear()
         next_, = self.ends(1, 'next')

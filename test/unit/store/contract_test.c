@@ -437,7 +437,8 @@ static void nothing_is_left_out(void)
 {
     static const char unfenced[] =
         " enroll  lock  unlock  claim  renew  release  evict  scan  member  doorbell_arm "
-        " doorbell_disarm  due  obstacles  relay_obstacle  enqueue  cancel  bump  retry  resume  drained ";
+        " doorbell_disarm  due  obstacles  relay_obstacle  enqueue  cancel  bump  retry  resume  "
+        "drained ";
     static const char *const all[] = {
 #define X(name, type) " " #name " ",
         STORE_REQUESTS(X)
