@@ -1,4 +1,6 @@
-/* Name resolution, on the thread pool. */
+/* Name resolution, on the thread pool. A numeric address needs none: it would wait behind the names
+ * of others for as long as their resolver hangs, and a resolver takes few questions at a time. */
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,12 +50,35 @@ static void resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *res)
         r->cb(r);
 }
 
+static void answered(struct loop_task *task)
+{
+    struct loop_resolve *r = CONTAINER_OF(task, struct loop_resolve, task);
+    r->cb(r);
+}
+
+static bool numeric(const char *host, char ret[LOOP_ADDR_LEN])
+{
+    uint8_t address[16];
+    for (int i = 0; i < 2; i++) {
+        int family = i ? AF_INET6 : AF_INET;
+        if (inet_pton(family, host, address) == 1)
+            return inet_ntop(family, address, ret, LOOP_ADDR_LEN) != NULL;
+    }
+    return false;
+}
+
 void loop_resolve_start(struct loop *l, struct loop_resolve *r, const char *host,
                         void (*cb)(struct loop_resolve *r))
 {
+    *r = (struct loop_resolve){.cb = cb};
+    if (numeric(host, r->addr[0])) {
+        r->count = 1;
+        loop_post(l, &r->task, answered);
+        return;
+    }
     struct resolving *x = xcalloc(1, sizeof(*x));
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    *r = (struct loop_resolve){.cb = cb, .uv = x};
+    r->uv = x;
     x->owner = r;
     x->loop = l;
     l->works++;
@@ -66,6 +91,7 @@ void loop_resolve_start(struct loop *l, struct loop_resolve *r, const char *host
 void loop_resolve_cancel(struct loop_resolve *r)
 {
     struct resolving *x = r->uv;
+    loop_task_cancel(&r->task);
     if (!x)
         return;
     x->owner = NULL;

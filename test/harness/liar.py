@@ -5,6 +5,7 @@ what the node says: by a rule of the test.
     reply(method, params)  None: the node is asked; else a result that the node never gave, or a Refusal, and it is not asked
     tls                    (certificate, key): it speaks wss
     greeting               bytes that answer the upgrade to WebSocket; the connection ends behind them
+    upgrade(head)          the bytes that answer it in place of the node's answer
     wire(payload)          the bytes that go to the relay in place of the frame with this text
 
 Texts only: neither a relay nor a node sends binary messages. Two threads a connection."""
@@ -163,10 +164,10 @@ def certificate(directory):
 
 
 class Liar:
-    def __init__(self, node_url, lie=None, tls=None):
+    def __init__(self, node_url, lie=None, tls=None, at=('127.0.0.1', 0)):
         node = urlparse(node_url)
         self.node = node.hostname, node.port
-        self.lie, self.reply, self.greeting, self.wire = lie, None, None, None
+        self.lie, self.reply, self.greeting, self.upgrade, self.wire = lie, None, None, None, None
         self.heads, self.names, self.control = [], [], Counter()  # of each connection: its request, TLS name; control frames
         self.lies, self.accepted, self.error = Counter(), 0, None
         self.asked, self.bytes_up, self.bytes_down = Counter(), 0, 0  # requests by method; payloads in both directions
@@ -176,10 +177,11 @@ class Liar:
             self.tls.load_cert_chain(*tls)
             self.tls.sni_callback = lambda tls_socket, name, context: self.names.append(name)
         self._links, self._lock = set(), threading.Lock()
-        self._listener = socket.socket()
-        self._listener.bind(('127.0.0.1', 0))
+        self._listener = socket.socket(socket.AF_INET6 if ':' in at[0] else socket.AF_INET)
+        self._listener.bind(at)
         self._listener.listen(16)
-        self.url = f'{"wss" if tls else "ws"}://127.0.0.1:{self._listener.getsockname()[1]}'
+        self.port = self._listener.getsockname()[1]
+        self.url = f'{"wss" if tls else "ws"}://{f"[{at[0]}]" if ":" in at[0] else at[0]}:{self.port}'
         threading.Thread(target=self._accept, daemon=True).start()
         proc.on_exit(self.close)
 
@@ -290,8 +292,7 @@ class Link:
         try:
             down = self.server.makefile('rb')
             head = read_head(down)
-            with self.lock:
-                self.client.sendall(head)
+            self.send(self.liar.upgrade(head) if self.liar.upgrade else head)
             while True:
                 raw, opcode, payload = read_message(down)
                 self.liar.bytes_down += len(payload)

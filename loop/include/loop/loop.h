@@ -67,7 +67,7 @@ void loop_poll_set(struct loop_poll *p, int events); /* 0 stops; no system call 
 struct loop_poll *loop_poll_close(struct loop_poll *p);
 
 /* Name resolution off the loop. cb gets up to LOOP_ADDRS_MAX numeric addresses, or an error
- * text. */
+ * text. A host that is a numeric address is answered whatever the resolver does. */
 enum { LOOP_ADDRS_MAX = 16, LOOP_ADDR_LEN = 46 };
 struct loop_resolve {
     /* out */
@@ -77,6 +77,7 @@ struct loop_resolve {
     /* private */
     void (*cb)(struct loop_resolve *r);
     void *uv;
+    struct loop_task task; /* of a numeric address, which is the answer */
 };
 void loop_resolve_start(struct loop *l, struct loop_resolve *r, const char *host,
                         void (*cb)(struct loop_resolve *r));
