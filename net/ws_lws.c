@@ -140,6 +140,11 @@ static int writable(struct ws_conn *conn)
 
 /* ---- reading ---- */
 
+/* We offer no extension, so no frame may have a reserved bit. libwebsockets ends the connection at
+ * the first that has one. */
+static const char compressed[] = "a message is compressed (permessage-deflate), and no compression "
+                                 "was asked for: switch it off at the server";
+
 static void closed(struct ws_conn *conn, const char *why)
 {
     char text[sizeof(conn->why)];
@@ -188,6 +193,8 @@ static void attempt_failed(struct ws_conn *conn, struct lws *wsi, const char *sa
         said = "refused, or closed before the WebSocket was open";
     else if (strcmp(said, "read failed") == 0)
         said = no_handshake;
+    else if (strstr(said, "EXT"))
+        said = "the server turns on an extension that was not offered (compression)";
     else if (strstr(said, "SSL"))
         said = "the TLS handshake failed: the server speaks no TLS at this port (ws://), or an old "
                "version of it";
@@ -323,7 +330,7 @@ int ws__lws_callback(struct lws *wsi, enum lws_callback_reasons reason, void *us
         return 0;
     case LWS_CALLBACK_CLIENT_CLOSED:
         if (present)
-            closed(conn, "connection lost");
+            closed(conn, lws_get_reserved_bits(wsi) ? compressed : "connection lost");
         return 0;
     case LWS_CALLBACK_WSI_DESTROY:
         if (present && !conn->connecting)

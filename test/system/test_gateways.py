@@ -6,6 +6,7 @@ import struct
 import subprocess
 import time
 import unittest
+import zlib
 
 from harness import proc
 from harness.cases import CaseTest, load_tests  # noqa: F401
@@ -83,6 +84,27 @@ WIRE = {
     'notifications and answers of others': lambda payload: NEWS + frame(payload),
     'what is no JSON between them': lambda payload: frame(b'{"id":') + frame(b'"hello"') + frame(b'') + frame(payload),
     'numbers as ids of subscriptions': numbers(),
+}
+
+DEFLATE = b'Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover\r\n'
+
+
+def deflated(payload):
+    """A whole message with RSV1, as RFC 7692 compresses it."""
+    deflate = zlib.compressobj(wbits=-15)
+    data = frame((deflate.compress(payload) + deflate.flush(zlib.Z_SYNC_FLUSH))[:-4])
+    return bytes([data[0] | 0x40]) + data[1:]
+
+
+def insists(head):
+    return head.replace(b'\r\n\r\n', b'\r\n' + DEFLATE + b'\r\n')
+
+
+# Servers that compress although nobody asked for it: how they answer an upgrade, what they make of a message, what the relay says.
+COMPRESSION = {
+    'it compresses unasked': (None, deflated, 'permessage-deflate'),
+    'it insists': (insists, None, 'an extension that was not offered'),
+    'it insists and compresses': (insists, deflated, 'an extension that was not offered'),
 }
 
 # How an upgrade is answered before it succeeds, and what the relay says of it; NULL: nothing in particular.
@@ -196,6 +218,20 @@ class GatewaysTest(CaseTest):
                 liar.greeting = None
                 proc.wait_for('another try', lambda: liar.accepted > tries)
                 self.assertGreater(time.monotonic() - told, 1.5)
+                self.sent(world, shape)
+        self.assert_once(world)
+
+    def test_compression(self):
+        """None is offered. A server that compresses all the same is left with the reason, and used again when it stops."""
+        world, liar, relay = self.through(())
+        self.assertNotIn(b'extensions', liar.heads[-1].lower())
+        for shape, (upgrade, wire, said) in COMPRESSION.items():
+            with self.subTest(shape):
+                before = len(relay.text())
+                liar.upgrade, liar.wire = upgrade, wire
+                liar.cut()
+                proc.wait_for('the reason', lambda before=before, said=said: said in relay.text()[before:], 20)
+                liar.upgrade = liar.wire = None
                 self.sent(world, shape)
         self.assert_once(world)
 
