@@ -1,6 +1,6 @@
 /* The subscriptions of a connection: best heads, finalized heads, the runtime's version. The
- * handshake makes them one after another; where an endpoint refuses one, the timer of node_heads.c
- * polls instead. A subscription that ends is a fault of the endpoint. */
+ * handshake makes them one after another; where an endpoint refuses one, or has no room for it, the
+ * timer of node_heads.c polls instead. A subscription that ends is a fault of the endpoint. */
 #include <stdio.h>
 
 #include "base/check.h"
@@ -70,7 +70,8 @@ static void subscribed(struct rpc_call *call)
         handshake_subscribe(n);
         return;
     }
-    if (call->refused == RPC_ERROR_METHOD && n->phase == NODE_HANDSHAKE_WAIT) {
+    bool none = call->refused == RPC_ERROR_METHOD || call->refused == RPC_ERROR_WATCHES;
+    if (none && n->phase == NODE_HANDSHAKE_WAIT) {
         n->no_heads = n->no_heads || n->step == HS_NEW_HEADS_WAIT;
         n->no_finalized = n->no_finalized || n->step == HS_FINALIZED_HEADS_WAIT;
         log_warn("node.polled", "url=%s method=%s text=\"%s\"", node__url(n), call->method,

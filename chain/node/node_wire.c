@@ -1,5 +1,6 @@
 /* The JSON that a Substrate node sends (sp-runtime's header, storage values), and the storage keys
  * that we read. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hex.h"
@@ -23,6 +24,10 @@ bool wire_number(const struct jv *value, uint64_t *ret_number)
         return number >= 0;
     }
     size_t len = jv_copy(value, text, sizeof(text));
+    if (len > 0 && len < sizeof(text) && strspn(text, "0123456789") == len) {
+        *ret_number = strtoull(text, NULL, 10); /* as gateways write them that count in decimals */
+        return true;
+    }
     if (len < 3 || len > 2 + 16 || memcmp(text, "0x", 2) != 0)
         return false;
     char padded[17] = "0000000000000000"; /* nodes send odd numbers of digits */

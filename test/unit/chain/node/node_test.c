@@ -857,6 +857,56 @@ static void r6_a_handshake_over_the_limit(void **state)
     rig_done(&rig);
 }
 
+/* A gateway that gives a connection so few subscriptions that there is no room for ours, and that
+ * writes numbers as decimal texts: heads are asked for. */
+static bool crowded(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                    const json_t *params)
+{
+    unsigned *refused = f->hook_arg;
+    (void)params;
+    if (strstr(method, "_subscribe")) {
+        ++*refused;
+        fake_error(p, id, -32006, "Too many subscriptions on the connection", NULL);
+        return true;
+    }
+    if (strcmp(method, "chain_getHeader") != 0)
+        return false;
+    char decimal[24];
+    json_t *header =
+        json_deep_copy(f->blocks[json_array_size(params) ? f->finalized : f->best].header);
+    long long number = strtoll(json_string_value(json_object_get(header, "number")), NULL, 16);
+    snprintf(decimal, sizeof(decimal), "%lld", number);
+    json_object_set_new(header, "number", json_string(decimal));
+    fake_answer(p, id, header);
+    return true;
+}
+
+static bool best_is_two(void *arg)
+{
+    return ((struct node_rig *)arg)->best_head.number == 2;
+}
+
+static void no_room_for_subscriptions(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    unsigned refused = 0;
+    rig_start(&rig, 1, &contracts);
+    add_blocks(&rig.fake[0], 1);
+    rig.fake[0].best = rig.fake[0].finalized = 1;
+    rig.fake[0].hook = crowded;
+    rig.fake[0].hook_arg = &refused;
+    rig_up(&rig);
+    assert_int_equal(refused, 3);
+    assert_int_equal(rig.info.best_number, 1);
+    add_blocks(&rig.fake[0], 1);
+    rig.fake[0].best = 2;
+    assert_true(rig_wait(&rig, best_is_two));
+    assert_int_equal(rig.down, 0);
+    assert_int_equal(ws_server_accepted(rig.fake[0].server), 1);
+    rig_done(&rig);
+}
+
 static int load(void **state)
 {
     (void)state;
@@ -905,6 +955,7 @@ int main(void)
         cmocka_unit_test(bad_url),
         cmocka_unit_test(questions),
         cmocka_unit_test(r6_a_handshake_over_the_limit),
+        cmocka_unit_test(no_room_for_subscriptions),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }

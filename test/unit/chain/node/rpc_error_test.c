@@ -60,6 +60,9 @@ static void answers_of_nodes_and_gateways(void **state)
         {403, "Forbidden: the daily limit is reached", "", RPC_ERROR_PACE},
         {-32000, "request denied: rate limit", "", RPC_ERROR_PACE},
         {-32009, "Server is busy", "", RPC_ERROR_PACE},
+        {-32604, "Server is busy, try again later", "", RPC_ERROR_PACE},
+        {-32004, "RPC work limit exceeded", "", RPC_ERROR_SIZE}, /* the same question never fits */
+        {402, "Payment Required", "", RPC_ERROR_DENIED},
         {-32000, "UnknownBlock: State for this block is not available", "", RPC_ERROR_BLOCK},
         {1010, "Invalid Transaction", "this call is forbidden", RPC_ERROR_OTHER},
         {-32603, "Internal error", "", RPC_ERROR_OTHER},
