@@ -8,9 +8,11 @@
  *    | +--------+------------+---------------+---------------+-------- failed -+         |
  *    +-------------------------------------------------------------------------- reported -+
  *
- * Steps in brackets are taken only if they are needed. NONCE_WAIT, one account after another, takes
- * the place of NONCES_WAIT at nodes that cannot read several at once. The steps of one slot are in
- * node_body.c, node_signatures.c, node_events.c and node_nonces.c, and its end in node_slot.c. */
+ * Steps in brackets are taken only if they are needed. LATER_WAIT (node_later.c) and REACH_WAIT
+ * (node_lack.c) follow an answer that the block or its state is not there. NONCE_WAIT, one account
+ * after another, takes the place of NONCES_WAIT at nodes that cannot read several at once. The
+ * steps of one slot are in node_body.c, node_signatures.c, node_events.c and node_nonces.c, and its
+ * end in node_slot.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,8 +52,8 @@ void blocks_reached(struct node *n)
 void blocks_reset(struct node *n)
 {
     for (size_t i = 0; i < NODE_PIPELINE; i++)
-        if (n->slots[i].state == SLOT_REACH_WAIT)
-            slot_clear(&n->slots[i]);
+        if (n->slots[i].state == SLOT_REACH_WAIT || n->slots[i].state == SLOT_LATER_WAIT)
+            slot_renew(&n->slots[i]);
 }
 
 static struct slot *slot_of(struct node *n, uint64_t number)
@@ -68,9 +70,9 @@ static void restart(struct node *n)
     slow_forget(n);
     for (size_t i = 0; i < NODE_PIPELINE; i++) {
         struct slot *s = &n->slots[i];
-        s->attempts = 0;
-        if (s->state == SLOT_IDLE || s->state == SLOT_DONE || s->state == SLOT_REACH_WAIT)
-            slot_clear(s);
+        if (s->state == SLOT_IDLE || s->state == SLOT_DONE || s->state == SLOT_REACH_WAIT ||
+            s->state == SLOT_LATER_WAIT)
+            slot_renew(s);
         else
             s->abandoned = true;
     }
@@ -179,8 +181,7 @@ static void hand_out(struct node *n)
         if (n->config.on_finalized)
             n->config.on_finalized(n->config.arg, &block);
         n->handing_out = false;
-        s->attempts = 0;
-        slot_clear(s);
+        slot_renew(s);
         if (n->follow_restart)
             restart(n);
     }

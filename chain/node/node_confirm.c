@@ -43,6 +43,7 @@ void confirm_init(struct node *n, const char *const *urls)
     n->confirm.timer = loop_timer_new(n->loop, tick, n);
     n->second.timer = loop_timer_new(n->loop, second_tick, n);
     n->away.timer = loop_timer_new(n->loop, lack_tick, n);
+    n->later.timer = loop_timer_new(n->loop, later_tick, n);
     peers_init(n, urls);
 }
 
@@ -54,6 +55,8 @@ void confirm_done(struct node *n)
         loop_timer_close(n->second.timer);
     if (n->away.timer)
         loop_timer_close(n->away.timer);
+    if (n->later.timer)
+        loop_timer_close(n->later.timer);
     free(n->confirm.nonces);
     peers_done(n);
 }

@@ -7,8 +7,9 @@
  *     [-> FINAL_ITEM_WAIT]                                          what is final, at last
  *     -> READY
  *
- * A refusal in any step is a fault of the endpoint, unless there is another way. A lost connection
- * ends the handshake; on_state handles it. */
+ * A refusal in any step is a fault of the endpoint, unless there is another way. A head that the
+ * endpoint names and does not have is asked for again: a balancer may have asked two nodes. A lost
+ * connection ends the handshake; on_state handles it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -84,6 +85,27 @@ static bool ask_in_another_way(struct node *n)
         return false;
     }
     return true;
+}
+
+/* The block that was named is not there. True: its name is asked for again. */
+static bool ask_again(struct node *n)
+{
+    enum { UNHEARD_MAX = 10 };
+    bool finalized = n->step == HS_FINALIZED_HEADER_WAIT;
+    if (n->phase != NODE_HANDSHAKE_WAIT || ++n->unheard > UNHEARD_MAX)
+        return false;
+    if (finalized)
+        ask_finalized(n);
+    else
+        ask_best(n);
+    return true;
+}
+
+static bool lacks_head(const struct node *n)
+{
+    bool header = n->step == HS_BEST_HEADER_WAIT || n->step == HS_FINALIZED_HEADER_WAIT;
+    return header && (n->call.refused == RPC_ERROR_BLOCK ||
+                      (!n->call.err.code && jv_is(n->call.result, JV_NULL)));
 }
 
 static void fail(struct node *n, const struct err *err)
@@ -180,7 +202,8 @@ static void runtime_fetched(struct runtime_fetch *f)
     PRE(n->step == HS_RUNTIME_WAIT);
     if (n->phase != NODE_HANDSHAKE_WAIT || !f->runtime) {
         runtime_unref(f->runtime);
-        fail(n, &f->err);
+        if (!f->pruned || !ask_again(n))
+            fail(n, &f->err);
         return;
     }
     bool changed = n->runtime && n->runtime != f->runtime;
@@ -277,6 +300,8 @@ static void answered(struct rpc_call *call)
     }
     if (call->err.code && n->phase == NODE_HANDSHAKE_WAIT && ask_in_another_way(n))
         return;
+    if (lacks_head(n) && ask_again(n))
+        return;
     if (call->err.code || n->phase != NODE_HANDSHAKE_WAIT) {
         handshake_failed_call(n, call);
         return;
@@ -288,6 +313,7 @@ void handshake_start(struct node *n)
 {
     PRE(n->phase == NODE_HANDSHAKE_WAIT);
     n->no_query_storage = n->no_storage = n->no_header = false;
+    n->unheard = 0;
     memset(n->no_submit, 0, sizeof(n->no_submit));
     n->no_heads = n->no_finalized = false;
     n->no_block_hash = n->no_final_head = n->no_version = n->final_heard = false;

@@ -150,6 +150,7 @@ void heads_reset(struct node *n)
     confirm_stop(n);
     second_stop(n);
     lack_stop(n);
+    later_stop(n);
     slow_forget(n);
     n->second.alone = false;
 }

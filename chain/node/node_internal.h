@@ -12,6 +12,7 @@
 #include "node_eligible.h"
 #include "node_handshake.h"
 #include "node_heads.h"
+#include "node_later.h"
 #include "node_second.h"
 #include "node_slow.h"
 #include "rpc_internal.h"
@@ -64,6 +65,7 @@ struct node {
     struct node_info info;
 
     enum handshake_step step;
+    unsigned unheard;     /* blocks that the endpoint named and did not have, in this handshake */
     struct rpc_call call; /* of the handshake */
     struct runtime_fetch fetch;
     bool verify_blocks;   /* of this endpoint */
@@ -101,6 +103,7 @@ struct node {
     struct account *accounts;
     size_t account_count;
     struct reach reach;
+    struct later later;
     struct slow slow;
     struct away {
         bool on;

@@ -53,6 +53,12 @@ static bool unanswerable(const struct rpc_call *call)
            call->refused == RPC_ERROR_SIZE;
 }
 
+/* A node behind a balancer may not have heard of the block that another one has told. */
+static bool comes(struct slot *s)
+{
+    return !s->unread && later_wait(s);
+}
+
 void slot_nonces_unknown(struct slot *s)
 {
     if (!s->nonces)
@@ -87,7 +93,8 @@ static void got_one(struct rpc_call *call)
     struct slot *s = CONTAINER_OF(call, struct slot, call);
     PRE(s->state == SLOT_NONCE_WAIT && s->nonce_next < s->asked_count);
     if (!s->abandoned && unanswerable(call)) {
-        slot_nonces_unknown(s);
+        if (!comes(s))
+            slot_nonces_unknown(s);
         return;
     }
     if (!slot_going_on(s))
@@ -154,7 +161,8 @@ static void got_all(struct rpc_call *call)
         return;
     }
     if (!s->abandoned && unanswerable(call)) {
-        slot_nonces_unknown(s);
+        if (!comes(s))
+            slot_nonces_unknown(s);
         return;
     }
     if (!slot_going_on(s))

@@ -14,6 +14,7 @@ void slot_clear(struct slot *s)
 {
     struct node *n = s->node;
     unsigned attempts = s->attempts;
+    uint64_t lacked_since = s->lacked_since;
     PRE(!list_linked(&s->call.bucket) && s->fetch.step == FETCH_IDLE);
     runtime_unref(s->runtime);
     buf_done(&s->bytes);
@@ -23,7 +24,14 @@ void slot_clear(struct slot *s)
     free(s->nonces);
     free(s->balances);
     free(s->asked);
-    *s = (struct slot){.node = n, .attempts = attempts};
+    *s = (struct slot){.node = n, .attempts = attempts, .lacked_since = lacked_since};
+}
+
+void slot_renew(struct slot *s)
+{
+    s->attempts = 0;
+    s->lacked_since = 0;
+    slot_clear(s);
 }
 
 /* ---- failures ---- */
@@ -123,7 +131,7 @@ void slot_lacks(struct slot *s, enum lack kind, const struct err *why)
     s->state = SLOT_REACH_WAIT;
     if (kind == LACK_BODY && n->config.needs && !n->config.needs(n->config.arg, s->number))
         slot_unread(s);
-    else if (!lack_search(n, kind, s->number, why) && s->state == SLOT_REACH_WAIT)
+    else if (!later_wait(s) && !lack_search(n, kind, s->number, why) && s->state == SLOT_REACH_WAIT)
         slot_decide(s);
 }
 

@@ -19,6 +19,7 @@ enum slot_state {
     SLOT_EVENTS_WAIT,
     SLOT_NONCES_WAIT,
     SLOT_NONCE_WAIT,
+    SLOT_LATER_WAIT, /* the endpoint lacks it and may have it soon: it is read again */
     SLOT_REACH_WAIT, /* the endpoint lacks it: lack_search finds out from where on it has blocks */
     SLOT_DONE,
 };
@@ -33,6 +34,7 @@ struct slot {
     enum slot_state state;
     bool abandoned; /* its call is in flight; the answer will be ignored */
     unsigned attempts;
+    uint64_t lacked_since; /* the endpoint has said so from then on; 0: it has not */
     uint64_t number;
     struct node_head head;
     struct rpc_call call;
@@ -91,6 +93,7 @@ bool slot_lacks_body(struct slot *s);
  * such an endpoint, or go on without. Must be called in SLOT_REACH_WAIT. */
 void slot_decide(struct slot *s);
 void slot_clear(struct slot *s); /* back to SLOT_IDLE; the attempts are kept */
+void slot_renew(struct slot *s); /* the same, for another height or endpoint */
 void slot_again(struct slot *s); /* the same, and the pipeline goes on */
 
 #endif

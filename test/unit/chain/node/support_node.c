@@ -99,6 +99,7 @@ void rig_start(struct node_rig *rig, size_t fakes, const struct fake_runtime *ru
         .wants = wants,
         .verify = verify,
         .verify_blocks = true,
+        .confirm_ms = RIG_TICK_MS,
         .arg = rig,
     };
 }

@@ -5,7 +5,7 @@
 #include "chain/node/node.h"
 #include "support_fake.h"
 
-enum { RIG_LIMIT_MS = 20000, RIG_SEEN = 256 };
+enum { RIG_LIMIT_MS = 20000, RIG_SEEN = 256, RIG_TICK_MS = 50 };
 
 struct seen_block {
     struct node_head head;
