@@ -2,12 +2,15 @@
  * accounts. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/hex.h"
+#include "base/log.h"
 #include "chain/codec/extrinsic.h"
 #include "chain/codec/ss58.h"
 #include "cli.h"
+#include "relay/progress.h"
 
 enum { CALL_TIMEOUT_MS = 10000 };
 
@@ -184,6 +187,37 @@ static int load_token(const struct config_chain *c, struct metadata_token *ret, 
     return 0;
 }
 
+/* A secret phrase takes milliseconds each, and there may be thousands. */
+static void tell_keys(struct progress *p, const char *relay, size_t at, size_t of)
+{
+    enum { MS_PER_S = 1000, NS_PER_MS = 1000000 };
+    struct timespec now;
+    char text[PROGRESS_TEXT];
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t ms = (uint64_t)now.tv_sec * MS_PER_S + (uint64_t)now.tv_nsec / NS_PER_MS;
+    struct progress_seen seen = {.step = START_KEYS, .at = at, .to = of};
+    if (progress_look(p, ms, &seen))
+        log_info("relay.starting", "relay=%s step=%s done=%zu of=%zu text=\"%s\"",
+                 relay ? relay : "", start_step_name(p->step), at, of, progress_text(p, ms, text));
+}
+
+static int load_accounts(const struct config_file *f, struct service_config *ret, struct err *err)
+{
+    struct progress keys = {0};
+    int rc = 0;
+    ret->accounts = xcalloc(f->accounts_count, sizeof(*ret->accounts));
+    for (uint32_t i = 0; rc == 0 && i < f->accounts_count; i++) {
+        struct service_account *a = &ret->accounts[i];
+        a->alias = f->accounts[i].alias;
+        a->has_lock_key = config_lock_key(&f->accounts[i], &a->lock_key);
+        tell_keys(&keys, f->name, i, f->accounts_count);
+        rc = load_account(f, &f->accounts[i], a, err);
+        if (rc == 0)
+            ret->account_count++;
+    }
+    return rc;
+}
+
 int cli_service_config(const struct config *c, struct service_config *ret, struct err *err)
 {
     const struct config_file *f = c->file;
@@ -214,15 +248,8 @@ int cli_service_config(const struct config *c, struct service_config *ret, struc
         rc = elector_config_check(&ret->elector, err);
     if (rc == 0)
         rc = check_submission(ret, err);
-    ret->accounts = xcalloc(f->accounts_count, sizeof(*ret->accounts));
-    for (uint32_t i = 0; rc == 0 && i < f->accounts_count; i++) {
-        struct service_account *a = &ret->accounts[i];
-        a->alias = f->accounts[i].alias;
-        a->has_lock_key = config_lock_key(&f->accounts[i], &a->lock_key);
-        rc = load_account(f, &f->accounts[i], a, err);
-        if (rc == 0)
-            ret->account_count++;
-    }
+    if (rc == 0)
+        rc = load_accounts(f, ret, err);
     if (rc)
         cli_service_config_done(ret);
     return rc;

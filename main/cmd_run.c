@@ -14,7 +14,9 @@
 #include "supervisor.h"
 #include "warnings.h"
 
-enum { STATUS_MS = 2000 }; /* how often the supervisor's line is made anew */
+enum {
+    STATUS_MS = 1000
+}; /* how often the start is looked at, and the supervisor's line made anew */
 
 struct running {
     struct cli_service run;
@@ -91,17 +93,19 @@ static void on_timer(void *arg)
 {
     struct running *r = arg;
     struct service_status s;
-    char text[160];
+    char progress[PROGRESS_TEXT + 40], text[sizeof(progress) + 160];
     size_t leads = 0;
+    service_look_at_start(r->run.service);
     service_status(r->run.service, &s);
     for (size_t i = 0; i < s.account_count; i++)
         leads += s.accounts[i].role == ACCOUNT_LEADER;
-    snprintf(text, sizeof(text), "%s: leads %zu of %zu accounts; database %s, chain %s",
+    service_status_progress(&s, progress, sizeof(progress));
+    snprintf(text, sizeof(text), "%s: leads %zu of %zu accounts; database %s, chain %s%s%s",
              service_phase_name(s.phase), leads, s.account_count,
              s.standalone    ? "none"
              : s.database_up ? "up"
                              : "down",
-             s.chain_up ? "up" : "down");
+             s.chain_up ? "up" : "down", progress[0] ? "; " : "", progress);
     service_status_done(&s);
     supervisor_status(r->supervisor, text);
     loop_timer_at(r->timer, loop_now_ms(r->run.loop) + STATUS_MS);

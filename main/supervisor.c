@@ -20,7 +20,7 @@ struct supervisor {
     int fd; /* connected; -1: no supervisor listens */
     struct loop_timer *watchdog;
     uint64_t watchdog_ms; /* between two datagrams */
-    char status[160];
+    char status[400];
 };
 
 /* "/path", or "@name" for an abstract socket. */

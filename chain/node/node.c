@@ -145,6 +145,15 @@ const struct node_info *node_info(const struct node *n)
     return n->phase == NODE_READY ? &n->info : NULL;
 }
 
+enum node_doing node_doing(const struct node *n)
+{
+    if (n->phase == NODE_READY)
+        return NODE_IS_READY;
+    if (n->phase != NODE_HANDSHAKE_WAIT)
+        return NODE_CONNECTS;
+    return n->step == HS_RUNTIME_WAIT ? NODE_READS_METADATA : NODE_ASKS_CHAIN;
+}
+
 void node_stats(const struct node *n, struct node_stats *ret)
 {
     *ret = (struct node_stats){0};

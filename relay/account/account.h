@@ -20,6 +20,7 @@
 #include "relay/core/poll/turn.h"
 #include "relay/core/tx/manager.h"
 #include "relay/core/tx/obstacle.h"
+#include "relay/progress.h"
 #include "relay/service.h"
 #include "relay/status.h"
 #include "store/sample.h"
@@ -67,6 +68,7 @@ struct account {
     uint64_t leave_until;
     char read_error[160]; /* of a query that the database refuses each time; "": none does */
     struct obstacle_track obstacle; /* what keeps it from going on */
+    struct progress progress;       /* from its promotion to its first send */
     struct turn turn;               /* finalized blocks since it leads */
     struct loop_timer *timer;       /* the manager's next deadline */
     struct submit *submits;         /* uthash by extrinsic hash */

@@ -315,6 +315,10 @@ bool health_ready(const struct service_status *s, struct buf *ret_reasons)
     size_t before = ret_reasons->len;
     if (s->phase != SERVICE_RUNNING)
         buf_printf(ret_reasons, "the relay is %s\n", service_phase_name(s->phase));
+    char progress[PROGRESS_TEXT + 40];
+    service_status_progress(s, progress, sizeof(progress));
+    if (s->phase == SERVICE_STARTING && progress[0])
+        buf_printf(ret_reasons, "it %s\n", progress);
     if (!s->standalone && !s->database_up)
         buf_printf(ret_reasons, "the database is not reachable\n");
     if (!s->chain_up)

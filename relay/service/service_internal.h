@@ -53,6 +53,7 @@ struct service {
     uint64_t follow_next; /* the next finalized height the node will report */
     uint64_t final_read;  /* the highest one that it has reported */
     uint64_t stale_since_ms;
+    struct progress starting[START_PARTS];
     size_t ops; /* store requests in flight */
     size_t registering;
     void (*stop_cb)(void *arg);

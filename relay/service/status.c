@@ -1,7 +1,9 @@
 /* Fills relay/status.h from the service and its parts. */
 #include "relay/status.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -58,7 +60,8 @@ static void fill_account(const struct service *s, const struct account *a,
                                    .sampled = a->sampled,
                                    .sample = a->sample,
                                    .phase = manager_phase(a->manager),
-                                   .manager = manager_view_of(a->manager)};
+                                   .manager = manager_view_of(a->manager),
+                                   .progress = a->progress};
     bool blocked = a->role == ACCOUNT_LEADER && obstacle_lasts(&a->obstacle);
     ret->obstacle = blocked ? obstacle_name(a->obstacle.now.code) : "";
     ret->obstacle_text = blocked ? a->obstacle.now.text : "";
@@ -75,6 +78,7 @@ void service_status(const struct service *s, struct service_status *ret)
                                    .holder = s->holder,
                                    .phase = s->phase,
                                    .standalone = s->standalone,
+                                   .now_ms = loop_now_ms(s->loop),
                                    .chain_up = s->node_ready,
                                    .chain_error = s->node_error,
                                    .database_up = s->store_up,
@@ -86,9 +90,32 @@ void service_status(const struct service *s, struct service_status *ret)
     for (size_t i = 0; i < s->rooms_open; i++)
         if (s->rooms[i]->ops->status)
             s->rooms[i]->ops->status(s->rooms[i], ret);
+    memcpy(ret->starting, s->starting, sizeof(ret->starting));
     ret->accounts = xcalloc(s->account_count, sizeof(*ret->accounts));
     for (size_t i = 0; i < s->account_count; i++)
         fill_account(s, &s->accounts[i], &ret->accounts[i]);
+}
+
+void service_status_progress(const struct service_status *status, char *ret, size_t size)
+{
+    char text[PROGRESS_TEXT];
+    size_t more = 0, len = 0;
+    ret[0] = 0;
+    for (size_t i = 0; i < START_PARTS + status->account_count; i++) {
+        const struct account_status *a =
+            i < START_PARTS ? NULL : &status->accounts[i - START_PARTS];
+        const struct progress *p = a ? &a->progress : &status->starting[i];
+        if (!progress_lasts(p))
+            continue;
+        if (!ret[0])
+            snprintf(ret, size, "%s%s%s", a ? a->alias : "", a ? " " : "",
+                     progress_text(p, status->now_ms, text));
+        else
+            more++;
+    }
+    len = strlen(ret);
+    if (more)
+        snprintf(ret + len, size - len, ", and %zu more", more);
 }
 
 void service_status_done(struct service_status *status)

@@ -54,6 +54,29 @@ static json_t *election_json(const struct election_stats *e, uint64_t now_ms)
     return o;
 }
 
+static json_t *progress_json(const struct progress *p, uint64_t now_ms)
+{
+    char text[PROGRESS_TEXT];
+    if (!progress_lasts(p))
+        return json_null();
+    json_t *o = json_object();
+    put_text(o, "step", start_step_name(p->step));
+    put_count(o, "ms", now_ms - p->since);
+    put_count(o, "done", p->done);
+    put_count(o, "of", p->of);
+    put_text(o, "text", progress_text(p, now_ms, text));
+    return o;
+}
+
+static json_t *starting_json(const struct service_status *s, uint64_t now_ms)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < START_PARTS; i++)
+        if (progress_lasts(&s->starting[i]))
+            json_array_append_new(list, progress_json(&s->starting[i], now_ms));
+    return list;
+}
+
 static json_t *account_json(const struct account_status *a, bool standalone, uint64_t now_ms)
 {
     const struct manager_view *m = &a->manager;
@@ -67,6 +90,7 @@ static json_t *account_json(const struct account_status *a, bool standalone, uin
     put_text(o, "leader", a->leader);
     put_text(o, "leader_address", a->leader_address);
     put_lower(o, "phase", manager_phase_name(a->phase));
+    json_object_set_new(o, "progress", progress_json(&a->progress, now_ms));
     put_count(o, "wait_blocks", m->wait_blocks);
     put_text(o, "suspension", manager_suspension_name(m->suspension));
     put_text(o, "obstacle", a->obstacle);
@@ -176,6 +200,7 @@ json_t *status_json(const struct service_status *s, uint64_t now_ms)
     put_text(o, "relay", s->name);
     put_text(o, "holder", s->holder);
     put_text(o, "phase", service_phase_name(s->phase));
+    json_object_set_new(o, "starting", starting_json(s, now_ms));
     put_count(o, "members", s->members);
     put_text(o, "obstacle", s->obstacle);
     put_text(o, "obstacle_text", s->obstacle_text);

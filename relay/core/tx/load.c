@@ -177,6 +177,13 @@ static bool try_load_rows(struct manager *m, const struct manager_event *ev)
     return true;
 }
 
+size_t manager__to_load(const struct manager *m)
+{
+    bool known =
+        m->phase == MANAGER_LOAD_WAIT && m->line.rows && m->load.next_nonce > (int64_t)m->line.low;
+    return known ? (size_t)((uint64_t)m->load.next_nonce - m->line.low) : 0;
+}
+
 void manager__snapshot(struct manager *m, const struct manager_event *ev)
 {
     if (m->phase != MANAGER_LOAD_WAIT || !m->load.out)

@@ -9,6 +9,8 @@ void manager__promote(struct manager *m, int64_t epoch);
 void manager__reload(struct manager *m, bool at_once);
 /* Drop everything that came from the table or from queries; keep what the chain reported. */
 void manager__forget(struct manager *m);
+/* How many rows the table has, as far as the first ones show it; 0: not known, or loaded. */
+size_t manager__to_load(const struct manager *m);
 void manager__snapshot(struct manager *m, const struct manager_event *ev);
 void manager__load_failed(struct manager *m, int code);
 void manager__load_pump(struct manager *m);

@@ -235,6 +235,7 @@ struct manager_view manager_view_of(const struct manager *m)
         .next_nonce = m->line.next,
         .processed = m->final.processed,
         .open = m->line.rows,
+        .to_load = manager__to_load(m),
         .unsent = line_count(&m->line, ROW_UNSENT),
         .unsure = line_count(&m->line, ROW_UNSURE),
         .in_block = line_count(&m->line, ROW_IN_BLOCK),

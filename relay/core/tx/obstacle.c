@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "ends.h"
+#include "load.h"
 #include "reconcile.h"
 #include "sign.h"
 
@@ -30,6 +31,16 @@ static bool found(struct obstacle *ret, enum obstacle_code code, const char *fmt
 
 /* ---- it is not ready ---- */
 
+static bool reading(const struct manager *m, struct obstacle *ret)
+{
+    size_t all = manager__to_load(m);
+    if (!all)
+        return found(ret, OBSTACLE_LOAD, "its pending rows are being read from the database");
+    return found(ret, OBSTACLE_LOAD,
+                 "its pending rows are being read from the database: %zu of %zu so far",
+                 (size_t)m->line.rows, all);
+}
+
 static bool loading(const struct manager *m, struct obstacle *ret)
 {
     if (m->load.refused)
@@ -40,7 +51,7 @@ static bool loading(const struct manager *m, struct obstacle *ret)
     if (!m->chain.up)
         return found(ret, OBSTACLE_NODE, "no endpoint is usable");
     if (m->phase == MANAGER_LOAD_WAIT)
-        return found(ret, OBSTACLE_LOAD, "its pending rows are being read from the database");
+        return reading(m, ret);
     return false;
 }
 

@@ -102,6 +102,9 @@ struct service_config {
 
 struct service *service_new(struct loop *l, const struct service_config *config, struct err *err);
 void service_open(struct service *s);
+/* Once a second: reports each step of a start that takes long (relay/progress.h). Not after
+ * service_stop has called back. */
+void service_look_at_start(struct service *s);
 /* Admit no more, let what is led settle (handover_ms), give leadership up, close everything,
  * then cb; the service is freed after it. */
 void service_stop(struct service *s, void (*cb)(void *arg), void *arg);

@@ -10,6 +10,7 @@
 #include "election/election.h"
 #include "listen/listen.h"
 #include "relay/core/tx/manager.h"
+#include "relay/progress.h"
 #include "store/sample.h"
 #include "store/store.h"
 
@@ -22,6 +23,9 @@ const char *account_role_name(enum account_role role);
  * CLOSING */
 enum service_phase { SERVICE_STARTING, SERVICE_RUNNING, SERVICE_DRAINING, SERVICE_CLOSING };
 const char *service_phase_name(enum service_phase phase);
+
+/* What starts beside one another. */
+enum start_part { START_PART_DATABASE, START_PART_CHAIN, START_PART_REGISTER, START_PARTS };
 
 /* How a transaction ends. */
 enum relay_outcome {
@@ -76,6 +80,7 @@ struct account_status {
     struct store_sample sample;
     enum manager_phase phase;
     struct manager_view manager;
+    struct progress progress; /* from its promotion to its first send */
     /* What keeps it from going on, and for how long already; "", "", 0: nothing that lasts. */
     const char *obstacle, *obstacle_text;
     uint64_t obstacle_ms;
@@ -100,6 +105,8 @@ struct service_status {
     const char *name, *holder;
     enum service_phase phase;
     bool standalone;
+    uint64_t now_ms; /* of the ages in `starting` and `progress` */
+    struct progress starting[START_PARTS];
     /* What keeps the relay itself from its work, as in account_status. */
     const char *obstacle, *obstacle_text;
     uint64_t obstacle_ms;
@@ -129,6 +136,8 @@ struct service_status {
 };
 
 void service_status(const struct service *s, struct service_status *ret);
+/* One line about the first step of the start that lasts, and how many more do; "": none does. */
+void service_status_progress(const struct service_status *status, char *ret, size_t size);
 void service_status_done(struct service_status *status);
 
 #endif

@@ -146,6 +146,10 @@ const char *node_endpoint(const struct node *n); /* url of the endpoint in use, 
 /* Append what the endpoint in use refused so far, and what is asked in its place. */
 void node_other_ways(const struct node *n, struct buf *out);
 
+/* What is done to make an endpoint ready. */
+enum node_doing { NODE_IS_READY, NODE_CONNECTS, NODE_ASKS_CHAIN, NODE_READS_METADATA };
+enum node_doing node_doing(const struct node *n);
+
 /* Questions to all endpoints since node_new, and what the endpoints are now. */
 struct node_stats {
     uint64_t requests, failures;                /* failures: an error, or no answer */

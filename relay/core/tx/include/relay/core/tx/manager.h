@@ -76,6 +76,7 @@ struct manager_view {
     uint64_t next_nonce;
     uint64_t processed; /* every finalized block up to this one was worked through */
     size_t open;        /* nonces in use */
+    size_t to_load;     /* of the rows that are being read, with `open`; 0: not known yet */
     size_t unsent;      /* committed and not on the wire */
     size_t unsure;      /* waiting for a probe */
     size_t in_block;
