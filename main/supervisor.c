@@ -42,12 +42,10 @@ static int connect_to(const char *address)
     return fd;
 }
 
-static void say(struct supervisor *s, const char *text)
+/* A supervisor that is gone or busy (false) is no reason to stop. */
+static bool say(struct supervisor *s, const char *text)
 {
-    if (s->fd < 0)
-        return;
-    ssize_t n = send(s->fd, text, strlen(text), MSG_NOSIGNAL);
-    (void)n; /* a supervisor that is gone or busy is no reason to stop */
+    return s->fd >= 0 && send(s->fd, text, strlen(text), MSG_NOSIGNAL) >= 0;
 }
 
 static void on_watchdog(void *arg)
@@ -123,7 +121,7 @@ void supervisor_status(struct supervisor *s, const char *text)
     char line[sizeof(s->status) + 16];
     if (!strcmp(s->status, text))
         return;
-    snprintf(s->status, sizeof(s->status), "%s", text);
-    snprintf(line, sizeof(line), "STATUS=%s", s->status);
-    say(s, line);
+    snprintf(line, sizeof(line), "STATUS=%s", text);
+    if (say(s, line)) /* else it is said again at the next look */
+        snprintf(s->status, sizeof(s->status), "%s", text);
 }

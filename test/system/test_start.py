@@ -4,17 +4,13 @@ import os
 import re
 import unittest
 
-from bench.stand import chain, many_accounts
-from bench.suite_start import fill
 from harness import proc
-from harness.chain import remark
-from harness.leadership import Server
 from harness.proxy import Proxy
-from harness.relay import Relay, cli
+from harness.relay import cli
 from harness.world import World
 from system.test_supervisor import Supervisor
 
-ROWS, BLOCKS = 12001, 300
+BLOCKS = 300
 
 
 def node_proxy(test, node):
@@ -24,10 +20,10 @@ def node_proxy(test, node):
     return proxy
 
 
-def database_proxy(test, pg, tap=None):
+def database_proxy(test, pg):
     """And the connection string that goes through it."""
     parts = dict(word.split('=', 1) for word in pg.dsn.split())
-    proxy = Proxy(os.path.join(parts['host'], f".s.PGSQL.{parts.get('port', '5432')}"), tap=tap)
+    proxy = Proxy(os.path.join(parts['host'], f".s.PGSQL.{parts.get('port', '5432')}"))
     test.addCleanup(proxy.close)
     return proxy, ' '.join(f'{k}={v}' for k, v in {**parts, 'host': '127.0.0.1', 'port': str(proxy.port)}.items())
 
@@ -86,39 +82,6 @@ class Start(unittest.TestCase):
             node.set('pass')
             late.wait_log('account.ready', 60)
             world.settle()
-
-    def test_many_pending_transactions(self):
-        pg = Server()
-        self.addCleanup(pg.stop)
-        directory, accounts = proc.make_dir('txstart-'), many_accounts(1)
-        node = chain(directory, '--block-ms', '0', '--trust-signatures', accounts=accounts)
-        self.addCleanup(node.process.kill)
-        node.rpc('dev_newBlock', {'count': 4})
-
-        def slow(_, data):  # from the first question for rows on
-            if b'after this nonce' in data:
-                work.delay_s = 0.8
-        work, dsn = database_proxy(self, pg, slow)
-        relay = Relay(directory, 'rows', pg.dsn, [node.ws], accounts, manager={'window': ROWS}).configure('database', work_url=f'"{dsn}"')
-        self.addCleanup(relay.kill)
-        relay.start()
-        relay.wait_log('account.ready')
-        self.assertEqual(relay.stop(), 0)
-        work.set('pass')
-        fill(pg, ROWS)
-        waiting = pg.value("SELECT txrelay.enqueue('bench0', %s)", (remark('behind them'),))
-        relay.start()
-        relay.wait_log(r'event=account.starting account=bench0 epoch=\d+ step=rows ', 60)
-
-        def reads():
-            progress = (relay.status() or {'accounts': [{}]})['accounts'][0].get('progress')
-            return progress and progress['of'] == ROWS and progress
-        progress = proc.wait_for('a chunk of them', reads, 60)
-        self.assertEqual(progress['done'] % 5000, 0)
-        self.assertIn(f"{progress['done']} of {ROWS}", progress['text'])
-        self.assertEqual(pg.value('SELECT stage FROM txrelay.status(%s)', (waiting,)), 'outbox')
-        work.set('pass')
-        relay.wait_log(rf'account.ready account=bench0 epoch=\d+ next_nonce={ROWS} open={ROWS}', 60)
 
 
 if __name__ == '__main__':
