@@ -115,7 +115,7 @@ def answers(got):
         for line in whole.split(b'\r\n')[1:]:
             name, _, value = line.partition(b': ')
             headers[name.lower().decode()] = value.decode()
-        size = int(headers.get('content-length', 0))
+        size = 0 if rest.startswith(b'HTTP/1.1 ') else int(headers.get('content-length', 0))  # that of HEAD has no body
         if len(rest) < size:
             break
         found.append((int(status.group(1)), headers, rest[:size]))

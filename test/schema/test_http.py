@@ -1,4 +1,6 @@
 """Tokens of the HTTP interface are kept as hashes and do what their scopes say; each operation leaves a record."""
+import re
+
 import psycopg2
 
 from pgcase import ROOT, Case, h32
@@ -95,3 +97,51 @@ class Keys(Case):
         id = self.post('shop')
         self.app.rows("SET txrelay.token = 'shop'")
         self.assertNotEqual(self.app.value("SELECT txrelay.enqueue('alice', '\\x01', key => 'order-1')"), id)
+
+
+class Pages(Case):
+    """What the page asks again and again reads as much in a table of many rows as in one of few."""
+    FRESH = True
+    ROWS, MOST = 30000, 1500
+
+    def ask(self, file, count, **given):
+        """The statement's answer, and how many rows it read."""
+        text = (ROOT / 'http' / 'sql' / file).read_text()
+        text = re.sub(r'\$(\d+)', lambda m: f'%(p{m.group(1)})s', text.replace('%', '%%'))
+        self.relay.begin()
+        self.relay.rows('SET LOCAL enable_seqscan = off')  # so few rows a planner would read whole; a million it does not
+        read = '''SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int FROM pg_stat_xact_user_tables
+                  WHERE schemaname = 'txrelay' AND relname LIKE 'finished%%' '''
+        before = self.relay.value(read)
+        with self.relay.conn.cursor() as cur:
+            cur.execute(text, {f'p{i}': given.get(f'p{i}') for i in range(1, count + 1)})
+            answer = cur.fetchone()[0]
+        after = self.relay.value(read)
+        self.relay.commit()
+        return answer, after - before
+
+    def test_they_read_no_more_of_many_rows(self):
+        self.register(self.relay, 'many', 43)
+        number = self.owner.value("SELECT account FROM txrelay.accounts WHERE alias = 'many'")
+        self.owner.rows('''INSERT INTO txrelay.finished_transactions (id, account, nonce, outcome, state, hash, created_at, finished_at, creator, key)
+            SELECT n, %s, n, CASE WHEN n %% 100 = 0 THEN 'failed' ELSE 'ok' END::txrelay.tx_outcome, 'finalized', sha256(n::text::bytea), at, at, 'app', 'key-' || n
+            FROM generate_series(1, %s) n, LATERAL (SELECT clock_timestamp() - (%s - n) * interval '30 ms' AS at) t''', number, self.ROWS, self.ROWS)
+        self.owner.rows('VACUUM ANALYZE txrelay.finished_transactions')
+        last = self.ROWS
+        for given, ids in (({}, range(last, last - 50, -1)), ({'p11': 15000}, range(14999, 14949, -1)), ({'p1': 'many'}, range(last, last - 50, -1)),
+                           ({'p2': 'finalized', 'p10': 3}, [last, last - 1, last - 2]), ({'p2': 'finished', 'p10': 1}, [last]),
+                           ({'p3': 'failed', 'p10': 2}, [last, last - 100]), ({'p5': 'app', 'p10': 1}, [last]), ({'p2': 'queued'}, []),
+                           ({'p6': '0x' + '77' * 32}, []),
+                           ({'p8': '2020-01-01T00:00:00Z', 'p10': 1}, [last])):
+            with self.subTest(given):
+                answer, read = self.ask('transactions.sql', 11, **given)
+                self.assertEqual([t['id'] for t in answer['transactions']], list(ids))
+                self.assertLess(read, self.MOST)
+        answer, _ = self.ask('transactions.sql', 11, p4='key-9', p7=9, p9='2100-01-01T00:00:00Z')  # complete, if slower
+        self.assertEqual([t['id'] for t in answer['transactions']], [9])
+        answer, read = self.ask('overview.sql', 0)
+        self.assertEqual([e['id'] for e in answer['ended_badly']], list(range(last, last - 500, -100)))
+        self.assertLess(read, 6 * self.MOST)  # the last minute's ends, and the ranges of the index at its borders
+        for file, count, given in (('account.sql', 1, {'p1': 'many'}), ('nonces.sql', 3, {'p1': 'many'})):
+            with self.subTest(file):
+                self.assertLess(self.ask(file, count, **given)[1], 22000)  # counts end at ten thousand
