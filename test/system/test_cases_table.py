@@ -58,6 +58,16 @@ class Table(unittest.TestCase):
             for part in names.split('; ') if names != '-' else ():
                 self.assertEqual(missing(part), [], row)
 
+    def test_the_tried_reports_are_there(self):
+        """Each by letter and number, once, with tests that there are."""
+        with open(os.path.join(HERE, '..', 'cases.md')) as file:
+            lines = re.findall(r'^\| ([RFC]\d+) \| [^|]+ \| (.*) \|$', file.read(), re.M)
+        self.assertEqual([row for row, _ in lines], [f'{letter}{n + 1}' for letter, most in (('R', 15), ('F', 8), ('C', 7))
+                                                     for n in range(most)])
+        for row, names in lines:
+            for part in names.split('; '):
+                self.assertEqual(missing(part), [], row)
+
 
 if __name__ == '__main__':
     unittest.main()
