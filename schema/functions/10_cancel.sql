@@ -113,7 +113,8 @@ BEGIN
         ELSIF v_account IS NOT NULL THEN
             INSERT INTO cancellations (id, account, asked_by) VALUES (cancel.id, v_account, session_user)
                 ON CONFLICT DO NOTHING;
-            PERFORM tell_outbox(v_account);
+            -- Without sites the leader can do nothing about it before it is reconciled, and polls then.
+            PERFORM tell_outbox(x.account) FROM accounts x WHERE x.account = v_account AND x.sited;
             PERFORM operation_note('cancel', cancel.id, NULL, NULL, '{}', v_before, 'requested');
             RETURN 'requested';
         ELSIF outbox_end(NULL, ARRAY[cancel.id], ARRAY['cancelled']::tx_outcome[], ARRAY['cancelled by '

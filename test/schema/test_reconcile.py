@@ -356,7 +356,9 @@ class Reconcile(Case):
         cancel = 'SELECT txrelay.cancel(%s)'
         self.assertEqual(self.app.value(cancel, ids[0]), 'requested', 'no leader has claimed yet')
         epoch = self.lead()
+        ear = self.listen('outbox_wake')
         self.assertEqual([self.app.value(cancel, i) for i in ids[:2]], ['requested'] * 2)
+        self.assertEqual(self.heard(ear), [], 'the leader cannot do anything before it is reconciled')
         self.owner.rows("UPDATE txrelay.outbox SET deadline = clock_timestamp() WHERE deadline IS NOT NULL")
         got = self.look(epoch)
         self.assertEqual([r['nonce'] for r in got], [None])

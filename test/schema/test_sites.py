@@ -381,7 +381,10 @@ class Seen(Sites):
         waiting, granted, late = self.enqueue(3)
         self.owner.rows("UPDATE txrelay.outbox SET deadline = clock_timestamp() - interval '1 s' WHERE id = %s", late)
         self.grant(granted)
-        self.assertEqual([self.app.value('SELECT txrelay.cancel(%s)', x) for x in (waiting, granted)], ['requested'] * 2)
+        ear = self.listen('outbox_wake')
+        for x in (waiting, granted):
+            self.assertEqual(self.app.value('SELECT txrelay.cancel(%s)', x), 'requested')
+            self.assertEqual(self.heard(ear), [('outbox_wake', str(self.alice))])
         stops = {r['id']: (r['outcome'], r['error']) for r in self.poll(known=[waiting]) if r['kind'] == 'stop'}
         self.assertEqual(stops, {waiting: ('cancelled', 'cancelled by app'), granted: ('cancelled', 'cancelled by app'),
                                  late: ('expired', stops[late][1])})
