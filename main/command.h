@@ -56,7 +56,7 @@ extern const struct command command_run, command_migrate, command_enqueue, comma
     command_history, command_accounts, command_blocked, command_policy, command_keys, command_drain,
     command_check, command_register, command_pause, command_resume, command_reconcile,
     command_retry, command_top, command_audit, command_health, command_metrics, command_feed,
-    command_token, command_webhook;
+    command_token, command_webhook, command_sites;
 
 enum {
     COMMAND_WITHOUT_DATABASE = 1,

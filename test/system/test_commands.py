@@ -110,7 +110,7 @@ class Reading(unittest.TestCase):
         self.assertEqual(len(self.lines('blocked', '--account', 'alice')), 1)
 
     def test_an_account_that_there_is_not(self):
-        for command in ('status', 'accounts', 'blocked'):
+        for command in ('status', 'accounts', 'blocked', 'sites'):
             done = cli(command, '--account', 'alise', *self.db, check=False)
             self.assertEqual((done.returncode, done.stdout), (1, ''), command)
             for word in ('alise', 'Nearest: alice'):
@@ -123,6 +123,37 @@ class Blocked(unittest.TestCase):
             world.wait_leader(world.relay('one'))
             done = cli('blocked', '--database', world.pg.dsn)
             self.assertEqual((done.stdout, done.stderr), ('', ''))
+
+
+class Sites(unittest.TestCase):
+    """What is recorded of an account with sites. No relay records that yet, so the test fills the tables."""
+
+    def test_members_who_coordinates_since_when_and_why(self):
+        with World() as world:
+            relay = world.relay('one')
+            world.wait_leader(relay)
+            db = ('--database', world.pg.dsn)
+            done = cli('sites', *db)
+            self.assertEqual((done.stdout, done.stderr), ('', 'txrelay: no account has sites\n'))
+            world.pg.query("""
+                INSERT INTO txrelay.site_peers (account, member, name, address, key, next_nonce, down)
+                    SELECT a.account, u.m, u.n, u.a, a.account_id, 5, u.m = 2 FROM txrelay.accounts a,
+                        (VALUES (0, 'north', ''), (1, 'south', 'south:9944'), (2, 'east', 'east:9944')) u (m, n, a)
+                    WHERE a.alias = 'alice';
+                INSERT INTO txrelay.site_accounts (account, self, own_keys, sticky, silence_is_down, range_blocks, era_blocks, approvals,
+                        final, state, coordinator, since_height, reason, noted_at, noted_epoch)
+                    SELECT l.subject, 0, false, true, false, 1000, 64, 0, 100, 'OBSERVING', 1, 91, 'its range', now(), l.epoch
+                    FROM txrelay.leadership l JOIN txrelay.accounts a ON a.account = l.subject WHERE a.alias = 'alice'""")
+            lines = [json.loads(x) for x in cli('sites', '--json', '--account', 'alice', *db).stdout.splitlines()]
+            self.assertEqual([(x['site'], x['self'], x['coordinates'], x['away'], x['address']) for x in lines],
+                             [('north', True, False, False, ''), ('south', False, True, False, 'south:9944'),
+                              ('east', False, False, True, 'east:9944')])
+            self.assertEqual({(x['coordinator'], x['since'], x['reason'], x['policy']) for x in lines}, {('south', 91, 'its range', 'sticky')})
+            table = cli('sites', *db).stdout.splitlines()
+            self.assertEqual((table[0].split(), len(table)), (['account', 'site', 'self', 'coordinates', 'away', 'since', 'reason'], 4))
+            relay.stop()  # nobody leads: what the former leader saw says nothing
+            lines = [json.loads(x) for x in cli('sites', '--json', *db).stdout.splitlines()]
+            self.assertEqual({(x['coordinator'], x['since'], x['reason'], x['coordinates']) for x in lines}, {(None, None, None, False)})
 
 
 class Acting(unittest.TestCase):
