@@ -743,7 +743,7 @@ static void p93_3s_a_notification_is_repeated_until_it_is_acknowledged(void **st
     assert_true(site[C].ended[0] && effects_of(7) == 1);
 }
 
-static void p89_p12_a_sender_whose_coordinator_dies_after_the_grant_sends_itself(void **state)
+static void p101_p12_a_sender_whose_coordinator_dies_after_the_grant_sends_itself(void **state)
 {
     (void)state;
     begin(4);
@@ -794,7 +794,7 @@ int main(void)
         cmocka_unit_test(p91_1s_a_sender_dies_before_its_grant_is_committed),
         cmocka_unit_test(p92_2s_a_sender_dies_before_its_grant_has_left),
         cmocka_unit_test(p93_3s_a_notification_is_repeated_until_it_is_acknowledged),
-        cmocka_unit_test(p89_p12_a_sender_whose_coordinator_dies_after_the_grant_sends_itself),
+        cmocka_unit_test(p101_p12_a_sender_whose_coordinator_dies_after_the_grant_sends_itself),
         cmocka_unit_test(the_design_page_shows_the_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
