@@ -10,7 +10,7 @@ void heard_base(struct heard *h, uint64_t number)
     h->base = number;
 }
 
-static void keep(struct heard *h, uint64_t number, uint64_t now_ms, uint64_t for_ms)
+static void remember(struct heard *h, uint64_t number, uint64_t now_ms, uint64_t for_ms)
 {
     struct heard_height *slot = heard_is_near(h->base, number) ? &h->near : &h->far;
     uint64_t until = now_ms + for_ms;
@@ -21,12 +21,12 @@ static void keep(struct heard *h, uint64_t number, uint64_t now_ms, uint64_t for
 
 void heard_add(struct heard *h, uint64_t number, uint64_t now_ms)
 {
-    keep(h, number, now_ms, HEARD_KEEP_MS);
+    remember(h, number, now_ms, HEARD_KEEP_MS);
 }
 
 void heard_told(struct heard *h, uint64_t number, uint64_t now_ms)
 {
-    keep(h, number, now_ms, HEARD_TOLD_MS);
+    remember(h, number, now_ms, HEARD_TOLD_MS);
 }
 
 static void drop(const struct heard *h, struct heard_height *x, uint64_t now_ms)

@@ -55,7 +55,7 @@ static uint32_t length_at(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-void feed__copy_keep(struct feed_copy_bytes *c, const uint8_t *data, size_t len)
+void feed__copy_append(struct feed_copy_bytes *c, const uint8_t *data, size_t len)
 {
     PRE(len <= UINT32_MAX);
     for (int shift = 24; shift >= 0; shift -= 8)
@@ -96,7 +96,7 @@ static bool is_amount(const char *text)
 
 /* Appends a text to the copy's data; its place, or 0 for none. Places are made pointers at the end,
  * because the data moves while it grows. */
-static size_t keep_text(struct feed_copy_bytes *c, const char *text)
+static size_t append_text(struct feed_copy_bytes *c, const char *text)
 {
     if (!text || !*text)
         return 0;
@@ -140,8 +140,8 @@ static int read_call(struct feed_copy_bytes *c, uint32_t i, const uint8_t *bytes
         };
         place->data = c->data.len;
         buf_put(&c->data, w.call, w.call_len);
-        place->tip = keep_text(c, w.tip);
-        place->max_tip = keep_text(c, w.max_tip);
+        place->tip = append_text(c, w.tip);
+        place->max_tip = append_text(c, w.max_tip);
     }
     feed_wire_call_free(memory);
     return bad ? ERR_ARGUMENT : 0;

@@ -144,17 +144,17 @@ const char *feed_outcome_name(enum feed_outcome outcome);
 void feed__rows_begin(struct feed_room *room);
 /* One read at a time. A load that is asked for during one needs the next. */
 void feed__read(struct feed_room *room);
-void feed__look(struct feed_room *room); /* reads the feeds soon */
+void feed__read_soon(struct feed_room *room); /* reads the feeds soon */
 
 /* session.c */
 struct feed_session *feed__session_of(struct feed_room *room, uint64_t id);
-void feed__tell(struct feed *f, const struct feed_effect *fx);
+void feed__deliver(struct feed *f, const struct feed_effect *fx);
 /* A read of the feeds is done, and may answer what the session asked. */
 void feed__asked(struct feed_session *s, bool failed);
 
 /* copy.c */
 void feed__copy_begin(struct feed *f, const struct feed_effect *fx);
-void feed__copy_keep(struct feed_copy_bytes *c, const uint8_t *data, size_t len);
+void feed__copy_append(struct feed_copy_bytes *c, const uint8_t *data, size_t len);
 void feed__copy_drop(struct feed *f, uint64_t id);
 struct feed_copy_bytes *feed__copy_of(struct feed *f, uint64_t id);
 void feed__copy_verify(struct feed_copy_bytes *c, const struct feed_trailer *t);

@@ -71,7 +71,7 @@ static void carry_out(struct feed *f, const struct feed_effect *fx)
         load(f, fx->copy);
         return;
     case FEED_FX_SEND:
-        feed__tell(f, fx);
+        feed__deliver(f, fx);
         return;
     case FEED_FX_HOLD:
     case FEED_FX_RELEASE:
@@ -83,7 +83,7 @@ static void carry_out(struct feed *f, const struct feed_effect *fx)
         feed__copy_begin(f, fx);
         return;
     case FEED_FX_KEEP:
-        feed__copy_keep(feed__copy_of(f, fx->copy), f->item, f->item_len);
+        feed__copy_append(feed__copy_of(f, fx->copy), f->item, f->item_len);
         return;
     case FEED_FX_VERIFY:
         feed__copy_verify(feed__copy_of(f, fx->copy), &f->trailer);

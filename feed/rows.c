@@ -10,7 +10,7 @@
 enum {
     READ_MS = 2000, /* how often to look for new and changed feeds */
     FIRST_MS = 50,  /* the first read failed, and publishers wait: again after this, then later */
-    LOOK_MS = 200,  /* from one read to the next that publishers of unknown feeds cause */
+    AGAIN_MS = 200,  /* from one read to the next that publishers of unknown feeds cause */
 };
 
 static uint64_t number_of(const json_t *options, const char *name)
@@ -142,12 +142,12 @@ void feed__read(struct feed_room *room)
     room->ops->load(room->arg);
 }
 
-void feed__look(struct feed_room *room)
+void feed__read_soon(struct feed_room *room)
 {
     if (room->reading)
         room->read_again = true;
     else if (room->reads)
-        loop_timer_at(room->timer, room->read_at + LOOK_MS);
+        loop_timer_at(room->timer, room->read_at + AGAIN_MS);
 }
 
 static void on_read(void *arg)

@@ -53,7 +53,7 @@ static void refuse(struct feed_session *s, enum feed_end end, const char *detail
                                       .detail = detail});
 }
 
-void feed__tell(struct feed *f, const struct feed_effect *fx)
+void feed__deliver(struct feed *f, const struct feed_effect *fx)
 {
     struct feed_session *s = feed__session_of(f->room, fx->session);
     INVARIANT(s && s->feed == f);
@@ -124,7 +124,7 @@ void feed_session_header(struct feed_session *s, const char *feed, int64_t numbe
         s->asked = xstrdup(feed);
         s->asked_after = s->room->reads;
         s->ops->hold(s->ctx, true);
-        feed__look(s->room);
+        feed__read_soon(s->room);
         return;
     }
     if (!s->feed)

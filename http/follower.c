@@ -72,7 +72,7 @@ static void begin(struct follower *f)
     }
 }
 
-static void tell_live(struct follower *f)
+static void send_live(struct follower *f)
 {
     struct hub *h = f->hub;
     struct buf text = {0};
@@ -104,7 +104,7 @@ static void pump(struct follower *f)
     follower__say(f, &out);
     buf_done(&out);
     if (f->number == recent_end(h->recent) && h->live && !f->told_live)
-        tell_live(f);
+        send_live(f);
 }
 
 void follower__go_on(struct follower *f)

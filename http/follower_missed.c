@@ -134,7 +134,7 @@ static void ask_ended(struct follower *f)
     ask(f, "events_ended.sql", 9, params, on_ended);
 }
 
-static void tell_gap(struct follower *f, int64_t kept_us)
+static void send_gap(struct follower *f, int64_t kept_us)
 {
     struct buf text = {0};
     buf_puts(&text, "data: ");
@@ -153,7 +153,7 @@ static void on_position(struct conn_query *q, const struct conn_result *r)
     f->complete_us = value_at(r, 0, 0);
     f->split_us = recent_split(f->hub->recent, f->complete_us);
     if (f->since_us < kept_us && f->since_us > DAY_US)
-        tell_gap(f, kept_us);
+        send_gap(f, kept_us);
     f->after.us = f->since_us;
     f->after.account = 0;
     f->after.nonce = -1;

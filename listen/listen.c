@@ -51,7 +51,7 @@ static void say_state(struct listen *s)
         listen__arm(s);
 }
 
-static void tell_state(struct listen *s, bool live, const struct err *err)
+static void report_state(struct listen *s, bool live, const struct err *err)
 {
     int code = err ? err->code : 0;
     if (live == s->reported_live && (live || code == s->told.code))
@@ -69,7 +69,7 @@ void listen__proved(struct listen *s, uint64_t asked_at)
         s->fresh_at = asked_at;
 }
 
-static void tell_event(struct listen *s, const struct listen_event *event)
+static void report_event(struct listen *s, const struct listen_event *event)
 {
     struct listen_event ev = *event;
     const struct account_row *a = listen__account(s, ev.account);
@@ -103,7 +103,7 @@ static void live(struct listen *s)
         s->repair_at = now + rescan_ms(s);
     if (s->begun_at > s->fresh_at)
         s->fresh_at = s->begun_at;
-    tell_state(s, true, NULL);
+    report_state(s, true, NULL);
 }
 
 /* A notification was unknown or malformed, or notifications are off: read the table again. */
@@ -126,7 +126,7 @@ void listen__step(struct listen *s, const struct cursor_event *ev)
     for (size_t i = 0; i < count && !listen__closing(s); i++) {
         switch (fx[i].type) {
         case CURSOR_FX_EVENT:
-            tell_event(s, &fx[i].event);
+            report_event(s, &fx[i].event);
             break;
         case CURSOR_FX_SCAN_PENDING:
             listen__scan_pending(s, &fx[i]);
@@ -164,7 +164,7 @@ static void begin(struct listen *s)
 
 /* The start position is older than the retention horizon, so finished rows may be missing: report a
  * gap, unless the reader asked for everything that is kept. */
-static void tell_gap(struct listen *s, int64_t kept_us)
+static void report_gap(struct listen *s, int64_t kept_us)
 {
     int64_t from = cursor_position(s->cursor);
     if (from > ALL_US && from < kept_us && s->config.on_gap)
@@ -188,7 +188,7 @@ void listen__accounts_read(struct listen *s, int64_t now_us, int64_t kept_us)
     }
     if (s->state != LISTEN_LIVE)
         s->state = LISTEN_SCAN_WAIT;
-    tell_gap(s, kept_us);
+    report_gap(s, kept_us);
     if (listen__closing(s))
         return;
     listen__step(s, &(struct cursor_event){.type = CURSOR_EV_BEGIN, .begin_us = now_us});
@@ -201,7 +201,7 @@ void listen__question_failed(struct listen *s, const struct err *err)
     s->state = LISTEN_RETRY_WAIT;
     s->retry_at = loop_now_ms(s->loop) + backoff_next(&s->backoff, &s->rng);
     listen__step(s, &(struct cursor_event){.type = CURSOR_EV_DOWN});
-    tell_state(s, false, err);
+    report_state(s, false, err);
 }
 
 /* ---- connection and time ---- */
@@ -216,7 +216,7 @@ static void on_up(void *arg)
         s->state = LISTEN_LIVE;
         s->repair_at = UINT64_MAX;
         s->fresh_at = loop_now_ms(s->loop);
-        tell_state(s, true, NULL);
+        report_state(s, true, NULL);
         if (!listen__closing(s))
             listen__arm(s);
     } else {
@@ -235,7 +235,7 @@ static void on_down(void *arg, const struct err *err)
     listen__drop_buffered(s);
     listen__sources_drop(s);
     listen__step(s, &(struct cursor_event){.type = CURSOR_EV_DOWN});
-    tell_state(s, false, err);
+    report_state(s, false, err);
 }
 
 static void no_answer(struct listen *s)

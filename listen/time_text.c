@@ -44,7 +44,7 @@ static bool digits(const char **at, int count, int *ret)
     return true;
 }
 
-static bool mark(const char **at, char c)
+static bool expect(const char **at, char c)
 {
     if (**at != c)
         return false;
@@ -56,11 +56,11 @@ bool listen__time_parse(const char *text, int64_t *ret_us)
 {
     const char *at = text;
     int year, month, day, hour, minute, second, micro = 0;
-    if (!digits(&at, 4, &year) || !mark(&at, '-') || !digits(&at, 2, &month) || !mark(&at, '-') ||
-        !digits(&at, 2, &day) || !mark(&at, 'T') || !digits(&at, 2, &hour) || !mark(&at, ':') ||
-        !digits(&at, 2, &minute) || !mark(&at, ':') || !digits(&at, 2, &second))
+    if (!digits(&at, 4, &year) || !expect(&at, '-') || !digits(&at, 2, &month) || !expect(&at, '-') ||
+        !digits(&at, 2, &day) || !expect(&at, 'T') || !digits(&at, 2, &hour) || !expect(&at, ':') ||
+        !digits(&at, 2, &minute) || !expect(&at, ':') || !digits(&at, 2, &second))
         return false;
-    if (mark(&at, '.') && !digits(&at, 6, &micro))
+    if (expect(&at, '.') && !digits(&at, 6, &micro))
         return false;
     if (strcmp(at, "Z") != 0 || year < 1970 || month < 1 || month > 12 || day < 1 || day > 31 ||
         hour > 23 || minute > 59 || second > 60)

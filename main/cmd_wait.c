@@ -80,7 +80,7 @@ static void print_why(void *arg, const struct conn_result *r)
     buf_done(&why);
 }
 
-static void tell_why(struct wait *w)
+static void print_reason(struct wait *w)
 {
     struct err err;
     char id[24];
@@ -106,7 +106,7 @@ static void print_end(struct wait *w)
                 goal_names[w->goal], w->timeout_s,
                 w->live ? "" : " in the last known view, which is stale");
     if (w->exit_code == EXIT_LATE && w->live)
-        tell_why(w);
+        print_reason(w);
     else if (w->exit_code == EXIT_ELSE)
         fprintf(stderr,
                 "txrelay: transaction %lld ended, and will not be %s: its outcome is above\n",

@@ -144,7 +144,7 @@ void grpc__call_turn(struct grpc_call *call)
             call->events->on_room(call->arg);
     }
     grpc__call_take_held(call);
-    grpc__call_tell_half(call);
+    grpc__call_report_half(call);
 }
 
 /* ---- the end ---- */

@@ -86,7 +86,7 @@ void grpc__call_take_held(struct grpc_call *call)
 }
 
 /* The peer's side ended: told once every message before it is delivered. */
-void grpc__call_tell_half(struct grpc_call *call)
+void grpc__call_report_half(struct grpc_call *call)
 {
     if (!call->peer_half || call->half_told || call->deaf || call->conn->ending ||
         call->held.len > call->held_at || grpc__call_blocked(call))
@@ -107,7 +107,7 @@ void grpc__call_half(struct grpc_call *call)
         /* The call is over, and our side of the stream is open: nothing more goes there. */
         nghttp2_submit_rst_stream(call->conn->session, NGHTTP2_FLAG_NONE, call->stream,
                                   NGHTTP2_NO_ERROR);
-    grpc__call_tell_half(call);
+    grpc__call_report_half(call);
 }
 
 void grpc_call_pause(struct grpc_call *call, bool paused)

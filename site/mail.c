@@ -66,7 +66,7 @@ static void read_bytes(struct site_account *a, const struct site_wire_item *from
     if (!ret->valid)
         return;
     ret->bytes = s.bytes;
-    site__keep_bytes(a, &s);
+    site__cache_bytes(a, &s);
 }
 
 /* Bytes that are named: what is known of them here. */
@@ -86,7 +86,7 @@ static bool take(struct site_account *a, uint32_t from, enum site_message_type t
     /* Its own transactions are all that a site may delegate. */
     bool theirs = item->item.sender == from;
     if (type == SITE_MSG_DELEGATE && theirs &&
-        !site__keep_call(a, from, ret->id, item->call, item->call_len))
+        !site__cache_call(a, from, ret->id, item->call, item->call_len))
         return false;
     if (item->extrinsic) {
         bool ours = type == SITE_MSG_PROPOSE ? ret->sender == a->self : theirs;

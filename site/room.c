@@ -122,14 +122,14 @@ void site_account_lead(struct site_account *a, bool leads)
     a->leads = leads;
     site__step(a, &(struct site_event){.type = leads ? SITE_EV_LEAD : SITE_EV_LEAVE});
     if (!leads)
-        site__keep_nothing(a);
+        site__cache_clear(a);
 }
 
-static void keep_row(struct site_account *a, const struct site_room_row *row)
+static void cache_row(struct site_account *a, const struct site_room_row *row)
 {
-    site__keep_call(a, a->self, row->id, row->call, row->call_len);
+    site__cache_call(a, a->self, row->id, row->call, row->call_len);
     for (size_t i = 0; i < row->count; i++)
-        site__keep_bytes(a, &row->attempts[i]);
+        site__cache_bytes(a, &row->attempts[i]);
 }
 
 void site_account_loaded(struct site_account *a, uint64_t load,
@@ -152,13 +152,13 @@ void site_account_loaded(struct site_account *a, uint64_t load,
             .id = row->id, .attempts = bytes + at, .count = row->count, .cancel = row->cancel};
         for (size_t k = 0; k < row->count; k++)
             bytes[at++] = row->attempts[k].bytes;
-        keep_row(a, row);
+        cache_row(a, row);
     }
     for (size_t i = 0; i < loaded->dispatch_count; i++) {
         const struct site_room_dispatch *d = &loaded->dispatches[i];
         dispatches[i] =
             (struct site_dispatch){.sender = d->sender, .id = d->id, .bytes = d->attempt.bytes};
-        site__keep_bytes(a, &d->attempt);
+        site__cache_bytes(a, &d->attempt);
     }
     ev.loaded.lost = loaded->lost;
     ev.loaded.wait_until = loaded->wait_until;
@@ -180,7 +180,7 @@ void site_account_rows(struct site_account *a, const struct site_room_row *rows,
     uint64_t *ids = xcalloc(count + 1, sizeof(*ids));
     for (size_t i = 0; i < count; i++) {
         ids[i] = rows[i].id;
-        keep_row(a, &rows[i]);
+        cache_row(a, &rows[i]);
     }
     site__step(a, &(struct site_event){.type = SITE_EV_ROWS, .rows = {.ids = ids, .count = count}});
     free(ids);
@@ -217,7 +217,7 @@ void site_account_signed(struct site_account *a, uint32_t sender, uint64_t id,
                                    .has_bytes = attempt->data != NULL,
                                    .valid = true,
                                    .bytes = attempt->bytes};
-    site__keep_bytes(a, attempt);
+    site__cache_bytes(a, attempt);
     site__step(
         a, &(struct site_event){.type = SITE_EV_SIGNED, .signed_ = {.items = &item, .count = 1}});
 }
@@ -229,7 +229,7 @@ void site_account_stored(struct site_account *a, uint64_t batch, enum site_store
     site__step(a, &(struct site_event){.type = SITE_EV_STORED,
                                        .stored = {.batch = batch, .outcome = outcome}});
     if (!a->leads)
-        site__keep_nothing(a);
+        site__cache_clear(a);
 }
 
 void site_account_view(const struct site_account *a, struct site_account_view *ret)
@@ -321,7 +321,7 @@ struct site_account *site_room_add(struct site_room *r, const struct site_config
 
 static void free_account(struct site_account *a)
 {
-    site__keep_nothing(a);
+    site__cache_clear(a);
     loop_timer_close(a->timer);
     site_core_free(a->core);
     free(a);

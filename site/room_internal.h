@@ -1,7 +1,7 @@
 /* Private to the room of sites.
  *
  *   room.c   accounts, steps of their cores, effects
- *   keep.c   calls and signed bytes that the cores know by name
+ *   cache.c  calls and signed bytes that the cores know by name
  *   mail.c   messages between cores and links */
 #ifndef SITE_ROOM_INTERNAL_H
 #define SITE_ROOM_INTERNAL_H
@@ -64,17 +64,17 @@ void site__step(struct site_account *a, const struct site_event *ev);
 struct site_account *site__account(const struct site_room *r,
                                    const uint8_t id[SELECTOR_ACCOUNT_BYTES]);
 
-/* keep.c: what is kept already stays as it is. Beyond the cap nothing of other sites is kept. */
+/* cache.c: what is cached already stays as it is. Beyond the cap nothing of other sites is cached. */
 
-bool site__keep_call(struct site_account *a, uint32_t sender, uint64_t id, const uint8_t *call,
+bool site__cache_call(struct site_account *a, uint32_t sender, uint64_t id, const uint8_t *call,
                      size_t len); /* false: it is not kept */
 const struct kept_call *site__call(const struct site_account *a, uint32_t sender, uint64_t id);
-void site__keep_bytes(struct site_account *a, const struct site_signed *s);
+void site__cache_bytes(struct site_account *a, const struct site_signed *s);
 const struct kept_bytes *site__bytes(const struct site_account *a, const struct site_hash *hash);
 struct site_signed site__signed_of(const struct site_account *a, const struct site_bytes *bytes);
 /* Drops what no row and no work needs any more. */
 void site__sweep(struct site_account *a, uint64_t final, const uint64_t *next);
-void site__keep_nothing(struct site_account *a);
+void site__cache_clear(struct site_account *a);
 
 /* mail.c */
 

@@ -242,7 +242,7 @@ void node__ready(struct node *n)
     if (n->phase == NODE_READY)
         blocks_kick(n);
     if (n->phase == NODE_READY)
-        slow_look(n);
+        slow_check(n);
 }
 
 void node__fault(struct node *n, const struct err *err)

@@ -130,7 +130,7 @@ static bool linked(struct node *n, struct slot *s)
 }
 
 /* The first of a row of them at a higher level than the others. */
-static void tell_unread(struct node *n, const struct slot *s)
+static void log_unread(struct node *n, const struct slot *s)
 {
     bool first = s->number != n->unread_last + 1;
     log_line(first ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG, "node.block_unread",
@@ -167,7 +167,7 @@ static void hand_out(struct node *n)
         if (!confirm_passed(n, s, &block))
             return;
         if (s->unread)
-            tell_unread(n, s);
+            log_unread(n, s);
         for (size_t i = 0; i < block.nonce_count; i++)
             if (block.nonces[i] != UINT64_MAX)
                 reported(&n->accounts[i], block.nonces[i]);
@@ -176,7 +176,7 @@ static void hand_out(struct node *n)
             heard_base(&n->heard, s->number);
         n->link_known = !s->unread;
         memcpy(n->link, s->head.hash, 32);
-        broadcasts_look(n, &block);
+        broadcasts_stop_dead(n, &block);
         n->handing_out = true;
         if (n->config.on_finalized)
             n->config.on_finalized(n->config.arg, &block);

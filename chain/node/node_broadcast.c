@@ -45,7 +45,7 @@ static bool named(struct broadcast *b, const struct jv *id)
     return good;
 }
 
-void broadcast_keep(struct node_submit *s)
+void broadcast_add(struct node_submit *s)
 {
     struct broadcast *b = add(s);
     if (!named(b, s->sub.call.result))
@@ -59,7 +59,7 @@ static void came_late(struct rpc_call *call)
         drop(b);
 }
 
-void broadcast_keep_late(struct node_submit *s)
+void broadcast_add_late(struct node_submit *s)
 {
     struct rpc_call *call = &s->sub.call;
     struct rpc *r = call->rpc;
@@ -77,7 +77,7 @@ static bool over(const struct node_last *last, const struct node_block *block)
     return block->head.number >= last->block || (nonce != UINT64_MAX && nonce > last->nonce);
 }
 
-void broadcasts_look(struct node *n, const struct node_block *block)
+void broadcasts_stop_dead(struct node *n, const struct node_block *block)
 {
     for (struct list *i = n->broadcasts.next, *next; i != &n->broadcasts; i = next) {
         struct broadcast *b = CONTAINER_OF(i, struct broadcast, node);

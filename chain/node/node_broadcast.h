@@ -5,11 +5,11 @@
 #include "chain/node/node.h"
 
 /* The answer of this submission names a broadcast. */
-void broadcast_keep(struct node_submit *s);
+void broadcast_add(struct node_submit *s);
 /* No answer yet, and its owner does not wait for it any more. */
-void broadcast_keep_late(struct node_submit *s);
+void broadcast_add_late(struct node_submit *s);
 /* This final block was reported: stop what no later one can hold. */
-void broadcasts_look(struct node *n, const struct node_block *block);
+void broadcasts_stop_dead(struct node *n, const struct node_block *block);
 /* The connection is lost, and they with it. */
 void broadcasts_reset(struct node *n);
 

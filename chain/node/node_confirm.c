@@ -103,7 +103,7 @@ static struct votes count(const struct node *n)
     return v;
 }
 
-static void tell(struct node *n, const char *what, const struct votes *v)
+static void log_votes(struct node *n, const char *what, const struct votes *v)
 {
     const struct confirm *c = &n->confirm;
     log_warn(what, "url=%s number=%llu same=%zu other=%zu quorum=%u doubted=%d", node__url(n),
@@ -186,15 +186,15 @@ static void judge(struct node *n)
     struct votes v = count(n);
     size_t need = n->config.quorum > 1 ? n->config.quorum - 1 : 0;
     if (n->peers[n->endpoint_at].opinion == OPINION_OTHER) {
-        tell(n, "node.contradicts_itself", &v);
+        log_votes(n, "node.contradicts_itself", &v);
         refuses(n, "asked again, it gave another answer");
     } else if (v.other > v.same + 1) {
-        tell(n, "node.contradicted", &v);
+        log_votes(n, "node.contradicted", &v);
         refuses(n, "most other endpoints say something else");
     } else if (v.other && !need) {
         if (!c->again || !all_have_voted(n, &v))
             return;
-        tell(n, "node.contradicted", &v);
+        log_votes(n, "node.contradicted", &v);
         passes(n, false);
     } else if (v.same >= need && (!c->twice || c->again) &&
                (!c->doubted || doubt_is_settled(n, &v))) {
@@ -257,7 +257,7 @@ static void tick(void *arg)
         return;
     if (now >= c->told_at) {
         struct votes v = count(n);
-        tell(n, "node.unconfirmed", &v);
+        log_votes(n, "node.unconfirmed", &v);
         c->told_at = now + TOLD_MS;
     }
     loop_timer_at(c->timer, now + node__tick_ms(n));

@@ -40,7 +40,7 @@ void heads_apply(struct head_watch *w, const struct node_head *head)
         }
         blocks_kick(n);
         if (n->phase == NODE_READY)
-            slow_look(n);
+            slow_check(n);
         return;
     }
     n->info.best_number = head->number;

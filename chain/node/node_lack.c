@@ -46,7 +46,7 @@ static bool elsewhere(const struct node *n, enum lack kind, uint64_t number)
     return false;
 }
 
-static void mark(struct node *n, enum lack kind, uint64_t to)
+static void set_lack(struct node *n, enum lack kind, uint64_t to)
 {
     struct endpoint *e = present(n);
     e->lacks_to[kind] = to;
@@ -56,7 +56,7 @@ static void mark(struct node *n, enum lack kind, uint64_t to)
 bool lack_leave(struct node *n, enum lack kind, uint64_t number, const struct err *why)
 {
     PRE(why->code);
-    mark(n, kind, lacks(n, present(n), kind, number) ? present(n)->lacks_to[kind] : number);
+    set_lack(n, kind, lacks(n, present(n), kind, number) ? present(n)->lacks_to[kind] : number);
     if (n->phase != NODE_READY || !elsewhere(n, kind, number))
         return false;
     node__fault(n, why);
@@ -144,7 +144,7 @@ static void reach_end(struct node *n)
 {
     struct reach *r = &n->reach;
     r->on = false;
-    mark(n, r->kind, r->lacks);
+    set_lack(n, r->kind, r->lacks);
     log_warn("node.lacks", "url=%s what=%s up_to=%llu text=\"%s\"", node__url(n), names[r->kind],
              (unsigned long long)r->lacks, r->why.text);
     blocks_reached(n);

@@ -43,7 +43,7 @@ static void settled(struct node *n)
         blocks_kick(n);
 }
 
-static void tell(struct node *n, size_t same, size_t other)
+static void log_votes(struct node *n, size_t same, size_t other)
 {
     const struct second *s = &n->second;
     log_warn("node.runtime_unconfirmed", "url=%s spec=%s/%u same=%zu other=%zu quorum=%u",
@@ -70,7 +70,7 @@ static void judge(struct node *n)
         settled(n);
     } else if (other > same + 1 && now >= s->began_at + LEAVE_TICKS * node__tick_ms(n)) {
         struct err err;
-        tell(n, same, other);
+        log_votes(n, same, other);
         err_set(&err, ERR_PROTOCOL, "%s: most other endpoints have another runtime", node__url(n));
         node__fault(n, &err);
     } else if (n->config.quorum <= 1 && !same && !other &&
@@ -79,7 +79,7 @@ static void judge(struct node *n)
         s->alone = true;
         settled(n);
     } else if (now >= s->told_at) {
-        tell(n, same, other);
+        log_votes(n, same, other);
         s->told_at = now + TOLD_MS;
     }
 }

@@ -16,7 +16,7 @@
 
 enum {
     LAG_MIN = NODE_PIPELINE, /* as many blocks are read at once */
-    LOOK_TICKS = 30,
+    CHECK_TICKS = 30,
     FASTER_MS = 600000, /* another endpoint is not tried for it again before */
     AGAIN_MS = 60000,   /* nor one that lagged, */
     AGAIN_TICKS = 60,   /* nor one that failed, */
@@ -135,7 +135,7 @@ void slow_ready(struct node *n)
         n->slow.left = 0;
 }
 
-void slow_look(struct node *n)
+void slow_check(struct node *n)
 {
     struct slow *s = &n->slow;
     uint64_t now = loop_now_ms(n->loop), lag = lag_of(n);
@@ -146,7 +146,7 @@ void slow_look(struct node *n)
     }
     if (leave_for_a_faster_one(n, lag, now))
         return;
-    if (s->since && now < s->since + LOOK_TICKS * node__tick_ms(n))
+    if (s->since && now < s->since + CHECK_TICKS * node__tick_ms(n))
         return;
     if (s->since && lag >= s->lag)
         falls_behind(n, lag, now);

@@ -20,7 +20,7 @@ struct slow {
 
 bool slow_lately(const struct endpoint *e, uint64_t now); /* it fell behind, or lagged */
 void slow_ready(struct node *n);
-void slow_look(struct node *n); /* a block is final, or it is READY */
+void slow_check(struct node *n); /* a block is final, or it is READY */
 /* The stream of blocks starts over, or waits for something else than this endpoint. */
 void slow_forget(struct node *n);
 

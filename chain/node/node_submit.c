@@ -285,7 +285,7 @@ static void submit_replied(struct rpc_call *call)
         err_set(&call->err, ERR_RPC, "the endpoint takes no other broadcast on this connection");
     struct err err = call->err;
     if (err.code == ERR_TIMEOUT && s->way == SUBMIT_BROADCAST) {
-        broadcast_keep_late(s);
+        broadcast_add_late(s);
     } else if (err.code == ERR_TIMEOUT) { /* if the node accepts it later, end that watch */
         rpc_unsubscribe(call->rpc, &s->sub, ways[s->way].unwatch);
     }
@@ -301,7 +301,7 @@ static void submit_replied(struct rpc_call *call)
         return;
     }
     if (!err.code && s->way == SUBMIT_BROADCAST)
-        broadcast_keep(s);
+        broadcast_add(s);
     if (!s->done && (err.code || !s->watched))
         submit_done(s);
     s->on_reply(s);
@@ -355,7 +355,7 @@ void node_submit_forget(struct node_submit *s)
     submit_done(s);
     buf_done(&s->params);
     if (call->rpc && s->way == SUBMIT_BROADCAST)
-        broadcast_keep_late(s);
+        broadcast_add_late(s);
     if (call->rpc)
         rpc_unsubscribe(call->rpc, &s->sub, watched ? ways[s->way].unwatch : NULL);
     else

@@ -367,7 +367,7 @@ void rpc__answer(struct rpc *r, const struct jv *message)
         take_error(call, error);
     if (rpc__pace_told(r, call))
         return;
-    rpc__closed_look(r, call);
+    rpc__closed_check(r, call);
     if (call->refused == RPC_ERROR_METHOD && rpc__way_refused(r, call)) {
         list_remove(&call->node);
         asked_otherwise(r, call);

@@ -41,7 +41,7 @@ static bool is_broken(const struct rpc_call *call)
            (call->rpc_code < POOL_FIRST || call->rpc_code > POOL_LAST);
 }
 
-void rpc__closed_look(struct rpc *r, struct rpc_call *call)
+void rpc__closed_check(struct rpc *r, struct rpc_call *call)
 {
     struct rpc_closed *c = of(r, call->method);
     uint64_t now = loop_now_ms(r->loop);

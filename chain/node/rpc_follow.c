@@ -256,7 +256,7 @@ static void due(void *arg)
 static void on(struct rpc *r)
 {
     r->follow.state = FOLLOW_ON;
-    rpc__watches_look(r);
+    rpc__watches_check(r);
     kick(r);
 }
 
@@ -320,7 +320,7 @@ static void took_event(struct rpc *r, const struct jv *event)
     else if (first)
         ask_header(r);
     else if (f->state == FOLLOW_ON)
-        rpc__watches_look(r);
+        rpc__watches_check(r);
 }
 
 static void item(struct rpc_sub *sub, const struct jv *event)

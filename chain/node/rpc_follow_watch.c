@@ -9,7 +9,7 @@
 #include "base/hex.h"
 #include "rpc_ways.h"
 
-static void look(struct follow_watch *v);
+static void check_watch(struct follow_watch *v);
 
 static bool is_runtime(const struct follow_watch *v)
 {
@@ -30,7 +30,7 @@ static void got_header(struct rpc_call *call)
         return;
     if (!call->err.code && jv_is(call->result, JV_OBJECT))
         sub->on_item(sub, call->result);
-    look(v); /* there may be another one meanwhile */
+    check_watch(v); /* there may be another one meanwhile */
 }
 
 static void ask_header(struct follow_watch *v)
@@ -45,7 +45,7 @@ static void ask_header(struct follow_watch *v)
     buf_done(&params);
 }
 
-static void tell_runtime(struct follow_watch *v)
+static void report_runtime(struct follow_watch *v)
 {
     struct jv_doc doc = {0};
     const char *text = window_runtime(&v->rpc->follow.window);
@@ -59,25 +59,25 @@ static void tell_runtime(struct follow_watch *v)
     jv_done(&doc);
 }
 
-static void look(struct follow_watch *v)
+static void check_watch(struct follow_watch *v)
 {
     if (!v->sub || v->rpc->follow.state != FOLLOW_ON)
         return;
     if (is_runtime(v))
-        tell_runtime(v);
+        report_runtime(v);
     else if (!list_linked(&v->call.bucket) && memcmp(v->told, head(v), 32) != 0)
         ask_header(v);
 }
 
-void rpc__watches_look(struct rpc *r)
+void rpc__watches_check(struct rpc *r)
 {
     for (size_t i = 0; i < FOLLOW_WATCH_COUNT; i++)
-        look(&r->follow.watches[i]);
+        check_watch(&r->follow.watches[i]);
 }
 
 static void first_item(struct loop_task *task)
 {
-    look(CONTAINER_OF(task, struct follow_watch, task));
+    check_watch(CONTAINER_OF(task, struct follow_watch, task));
 }
 
 bool rpc__watch_start(struct rpc *r, enum follow_watch_kind kind, struct rpc_sub *sub)

@@ -149,7 +149,7 @@ void rpc__call_failed(struct rpc *r, struct rpc_call *call, const struct err *wh
 void rpc__call_end(struct rpc *r, struct rpc_call *call, const struct jv *result);
 
 /* ---- rpc_closed.c: an answer has come; it may mean that the method is closed ---- */
-void rpc__closed_look(struct rpc *r, struct rpc_call *call);
+void rpc__closed_check(struct rpc *r, struct rpc_call *call);
 
 /* ---- rpc_paced.c: calls that wait for their turn ---- */
 /* first: before all others of its kind. The call must be in no list of calls in flight. */
@@ -173,7 +173,7 @@ void rpc__follow_reset(struct rpc *r); /* the connection is lost; all calls have
 /* Notify this subscription from now on. False: another one of its kind is served already. */
 bool rpc__watch_start(struct rpc *r, enum follow_watch_kind kind, struct rpc_sub *sub);
 bool rpc__watch_stop(struct rpc *r, const struct rpc_sub *sub); /* false: it is not one */
-void rpc__watches_look(struct rpc *r);                          /* the window has changed */
+void rpc__watches_check(struct rpc *r);                          /* the window has changed */
 void rpc__watches_reset(struct rpc *r);                         /* their subscriptions have ended */
 void rpc__watches_end(struct rpc *r, const struct err *why);    /* end their subscriptions */
 

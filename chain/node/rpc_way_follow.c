@@ -96,7 +96,7 @@ static void take_storage(struct rpc_way *w, const struct jv *items)
         }
 }
 
-static void tell(const struct rpc_way *w, const char *method)
+static void notify(const struct rpc_way *w, const char *method)
 {
     char params[160];
     PRE(w->sub.active);
@@ -108,7 +108,7 @@ static void tell(const struct rpc_way *w, const char *method)
 void rpc__way_stop_operation(struct rpc_way *w)
 {
     if (w->operation && w->sub.active)
-        tell(w, "chainHead_v1_stopOperation");
+        notify(w, "chainHead_v1_stopOperation");
 }
 
 static bool ends(const struct rpc_way *w, const struct jv *name)
@@ -134,7 +134,7 @@ static void operation_event(struct rpc_sub *sub, const struct jv *event)
         if (rpc__way_now(w) == STEP_PINNED_STORAGE)
             take_storage(w, jv_get(event, "items"));
     } else if (jv_equals(name, "operationWaitingForContinue")) {
-        tell(w, "chainHead_v1_continue");
+        notify(w, "chainHead_v1_continue");
     } else if (jv_equals(name, "operationError")) {
         jv_copy(jv_get(event, "error"), text, sizeof(text));
         rpc__way_fail(w, rpc_error_of(0, text, ""), text);

@@ -118,7 +118,7 @@ void rpc__way_step(struct rpc_way *w)
 
 /* ---- answers ---- */
 
-bool rpc__way_keep_block(struct rpc_way *w, const struct jv *v)
+bool rpc__way_set_block(struct rpc_way *w, const struct jv *v)
 {
     size_t len;
     const char *text = jv_raw(v, &len);
@@ -245,7 +245,7 @@ void rpc__way_answered(struct rpc_call *call)
     switch (rpc__way_now(w)) {
     case STEP_BEST:
     case STEP_HEIGHT:
-        if (rpc__way_keep_block(w, call->result))
+        if (rpc__way_set_block(w, call->result))
             next_step(w);
         else
             rpc__way_fail_protocol(w);

@@ -183,7 +183,7 @@ static bool start(struct rpc *r, struct rpc_call *call, enum rpc_way_kind kind, 
                 jv_read(&w->given, w->older, strlen(w->older), &err);
     const struct jv *block =
         good ? rpc__way_given(w, ways[kind].block > 0 ? (size_t)ways[kind].block : 0) : NULL;
-    if (!good || (block && !rpc__way_keep_block(w, block))) {
+    if (!good || (block && !rpc__way_set_block(w, block))) {
         way_free(w);
         return false;
     }

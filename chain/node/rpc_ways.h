@@ -53,7 +53,7 @@ void rpc__way_refused_newer(struct rpc_way *w, const struct rpc_call *step);
 /* ---- rpc_way_steps.c ---- */
 void rpc__way_step(struct rpc_way *w); /* ask what the present step asks */
 /* The block's hash, or the height, for the steps that follow. False: it is too long. */
-bool rpc__way_keep_block(struct rpc_way *w, const struct jv *v);
+bool rpc__way_set_block(struct rpc_way *w, const struct jv *v);
 /* End the way: with `text`, with null, with an error. */
 void rpc__way_end_text(struct rpc_way *w);
 void rpc__way_end_null(struct rpc_way *w);

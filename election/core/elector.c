@@ -72,7 +72,7 @@ static void on_store_down(struct elector *e, uint64_t now, const struct elector_
         if (a->state != ELECTOR_LEADER)
             continue;
         a->suspect = true;
-        elector__tell_gate(e, a, false, "the database is unreachable");
+        elector__report_gate(e, a, false, "the database is unreachable");
     }
 }
 

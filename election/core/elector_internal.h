@@ -119,7 +119,7 @@ void elector__on_release_reply(struct elector *e, uint64_t now, const struct ele
 
 /* ---- elector_tenure.c ---- */
 
-void elector__tell_gate(struct elector *e, struct elector_account *a, bool open,
+void elector__report_gate(struct elector *e, struct elector_account *a, bool open,
                         const char *reason);
 /* The claim was granted, and a.orphan_claim is its epoch. */
 void elector__promote(struct elector *e, struct elector_account *a, uint64_t now);

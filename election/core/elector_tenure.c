@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "elector_internal.h"
 
-void elector__tell_gate(struct elector *e, struct elector_account *a, bool open, const char *reason)
+void elector__report_gate(struct elector *e, struct elector_account *a, bool open, const char *reason)
 {
     if (open == a->gate_open)
         return;
@@ -32,7 +32,7 @@ void elector__promote(struct elector *e, struct elector_account *a, uint64_t now
     elector__move(e, a, ELECTOR_LEADER);
     elector__set_due(e, a, elector__tenure_end(e, a));
     elector__emit(e, a, ELECTOR_FX_PROMOTE)->epoch = a->epoch;
-    elector__tell_gate(e, a, true, "the claim was granted");
+    elector__report_gate(e, a, true, "the claim was granted");
     if (!e->renewing && e->renew_at == ELECTOR_NEVER)
         e->renew_at = now + elector__heartbeat(e);
 }
@@ -45,7 +45,7 @@ static void end_tenure(struct elector *e, struct elector_account *a, bool orphan
     a->leaving = false;
     a->orphan_claim = orphan_claim ? epoch : 0;
     a->epoch = 0;
-    elector__tell_gate(e, a, false, reason);
+    elector__report_gate(e, a, false, reason);
     struct elector_effect *fx = elector__emit(e, a, ELECTOR_FX_DEMOTE);
     fx->demoted.epoch = epoch;
     fx->demoted.reason = reason;
@@ -100,7 +100,7 @@ void elector__on_renew_reply(struct elector *e, uint64_t now, const struct elect
         a->suspect = !e->up;
         elector__set_due(e, a, elector__tenure_end(e, a));
         bool open = elector__gate_open(e, a, now);
-        elector__tell_gate(e, a, open,
+        elector__report_gate(e, a, open,
                            open ? "the claim was renewed" : "the renewal came too late");
     }
 }

@@ -19,7 +19,7 @@ static struct cursor_effect *emit(struct cursor *c, enum cursor_effect_type type
     return fx;
 }
 
-static void tell(struct cursor *c, enum listen_kind kind, const struct listen_event *row,
+static void emit_event(struct cursor *c, enum listen_kind kind, const struct listen_event *row,
                  bool from_scan)
 {
     struct cursor_effect *fx = emit(c, CURSOR_FX_EVENT);
@@ -45,13 +45,13 @@ static void leave_old_place(struct cursor *c, const struct listen_event *row, bo
         struct listen_event ev = cursor__event_of(k, LISTEN_REMOVED);
         ev.state = ""; /* the row is freed; the reader has its state */
         ev.trace = row->trace;
-        tell(c, LISTEN_REMOVED, &ev, from_scan);
+        emit_event(c, LISTEN_REMOVED, &ev, from_scan);
         cursor__forget(c, k);
     }
     if (l) {
         struct listen_event ev = cursor__event_of(&l->row, LISTEN_REMOVED);
         if (l->told)
-            tell(c, LISTEN_REMOVED, &ev, from_scan);
+            emit_event(c, LISTEN_REMOVED, &ev, from_scan);
         cursor__lookup_drop(c, l);
     }
 }
@@ -73,7 +73,7 @@ static void see_pending(struct cursor *c, const struct listen_event *row, bool f
         bool same = cursor__same(k, row);
         cursor__update(k, row);
         if (!same)
-            tell(c, LISTEN_UPDATE, row, from_scan);
+            emit_event(c, LISTEN_UPDATE, row, from_scan);
         return;
     }
     if (!from_scan && cursor__is_past(c, row))
@@ -89,12 +89,12 @@ static void see_pending(struct cursor *c, const struct listen_event *row, bool f
         cursor__ask(c, k, NULL); /* another transaction uses the nonce now */
     leave_old_place(c, row, from_scan);
     cursor__learn(c, row, from_scan);
-    tell(c, LISTEN_NEW, row, from_scan);
+    emit_event(c, LISTEN_NEW, row, from_scan);
 }
 
 /* ---- ends ---- */
 
-static void tell_finished(struct cursor *c, const struct listen_event *row, bool from_scan)
+static void emit_finished(struct cursor *c, const struct listen_event *row, bool from_scan)
 {
     struct known *k =
         row->id ? cursor__with_id(c, row->id) : cursor__at(c, row->account, row->nonce);
@@ -107,7 +107,7 @@ static void tell_finished(struct cursor *c, const struct listen_event *row, bool
     if (cursor__was_delivered(c, row))
         return;
     cursor__remember(c, row, false);
-    tell(c, LISTEN_FINISHED, row, from_scan);
+    emit_event(c, LISTEN_FINISHED, row, from_scan);
 }
 
 static void see_removed(struct cursor *c, const struct listen_event *row)
@@ -127,13 +127,13 @@ static void see_removed(struct cursor *c, const struct listen_event *row)
     ev.state = "";
     ev.trace = row->trace;
     cursor__remember(c, &ev, true);
-    tell(c, LISTEN_REMOVED, &ev, false);
+    emit_event(c, LISTEN_REMOVED, &ev, false);
     cursor__forget(c, k);
 }
 
 /* A row that was looked up and has not finished returned to the outbox. If a notified end is not on
  * record, the notification is ignored (any session may send one) and a scan decides. */
-static void tell_unfinished(struct cursor *c, struct lookup *l)
+static void emit_unfinished(struct cursor *c, struct lookup *l)
 {
     struct listen_event ev = cursor__event_of(&l->row, LISTEN_REMOVED);
     if (l->outcome[0]) {
@@ -143,7 +143,7 @@ static void tell_unfinished(struct cursor *c, struct lookup *l)
         emit(c, CURSOR_FX_DOUBT);
     } else if (l->told) {
         cursor__remember(c, &ev, true);
-        tell(c, LISTEN_REMOVED, &ev, true);
+        emit_event(c, LISTEN_REMOVED, &ev, true);
     }
     cursor__lookup_drop(c, l);
 }
@@ -269,7 +269,7 @@ static void on_finished(struct cursor *c, const struct cursor_event *ev)
     PRE(ev->answer.last || ev->answer.count > 0);
     for (size_t i = 0; i < ev->answer.count; i++)
         if (wanted(c, &ev->answer.rows[i]))
-            tell_finished(c, &ev->answer.rows[i], true);
+            emit_finished(c, &ev->answer.rows[i], true);
     if (!ev->answer.last) {
         const struct listen_event *row = &ev->answer.rows[ev->answer.count - 1];
         struct cursor_effect *fx = emit(c, CURSOR_FX_SCAN_FINISHED);
@@ -299,7 +299,7 @@ static void on_looked_up(struct cursor *c, const struct cursor_event *ev)
                 true; /* no news: it was in a scan, or ended before the reader began */
             cursor__lookup_drop(c, l);
         } else if (l) { /* else a scan was faster */
-            tell_finished(c, row, false);
+            emit_finished(c, row, false);
         }
     }
     for (struct list *n = c->lookups.next, *next; n != &c->lookups; n = next) {
@@ -307,7 +307,7 @@ static void on_looked_up(struct cursor *c, const struct cursor_event *ev)
         next = n->next;
         if (!l->asked)
             break;
-        tell_unfinished(c, l);
+        emit_unfinished(c, l);
     }
 }
 

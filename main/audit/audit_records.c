@@ -157,7 +157,7 @@ static void on_accounts(void *arg, const struct conn_result *r)
     }
 }
 
-static bool keep(const struct audit_account *x, const char *const *aliases, size_t count)
+static bool is_wanted(const struct audit_account *x, const char *const *aliases, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (!strcmp(x->alias, aliases[i]))
@@ -186,7 +186,7 @@ int audit_records_accounts(struct audit_records *r, const char *const *aliases, 
                            aliases[i]);
     }
     for (size_t i = 0; i < a->account_count; i++)
-        if (keep(&a->accounts[i], aliases, count))
+        if (is_wanted(&a->accounts[i], aliases, count))
             a->accounts[kept++] = a->accounts[i];
     a->account_count = kept;
     return 0;

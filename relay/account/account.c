@@ -152,7 +152,7 @@ void account_promote(struct account *a, int64_t epoch)
     const struct node_info *info = node_info(a->service->node);
     if (!info)
         return;
-    service_tell_chain(a, MANAGER_EV_CHAIN_UP, info);
+    service_send_chain_event(a, MANAGER_EV_CHAIN_UP, info);
 }
 
 void account_demote(struct account *a, const char *reason)

@@ -258,7 +258,7 @@ static void fetched_all(struct op *op)
     op_free(op);
 }
 
-static void tell_held(struct account *a, const struct store_outbox *r)
+static void log_held(struct account *a, const struct store_outbox *r)
 {
     uint64_t now = loop_now_ms(a->service->loop);
     if (!r->held_id || now < a->held_told_ms)
@@ -274,7 +274,7 @@ static void fetched(struct store_req *req)
     struct account *a = op->account;
     if (!req->err.code) {
         query_worked(a, "outbox");
-        tell_held(a, &op->u.outbox);
+        log_held(a, &op->u.outbox);
     }
     if (op_current(op)) {
         if (req->err.code) {
@@ -315,18 +315,18 @@ void account_fetch(struct account *a, const struct poll_effect *fx)
 
 /* ---- deadlines and cancellations ---- */
 
-static void tell_requests(struct op *op)
+static void send_requests(struct op *op)
 {
     const struct store_poll_requests *r = &op->u.poll_requests;
     struct manager_account facts = account_facts(&r->facts);
     account_event(op->account, &(struct manager_event){.type = MANAGER_EV_REQUESTS,
-                                                       .looked = {.number = op->serial,
+                                                       .requests = {.number = op->serial,
                                                                   .stops = r->stops,
                                                                   .count = r->count,
                                                                   .account = &facts}});
 }
 
-static void looked(struct store_req *req)
+static void on_requests(struct store_req *req)
 {
     struct op *op = op_of(req);
     const struct store_poll_requests *r = &op->u.poll_requests;
@@ -344,7 +344,7 @@ static void looked(struct store_req *req)
                          .has_rows = r->has_rows},
         };
         if (account_poll(op->account, ev))
-            tell_requests(op);
+            send_requests(op);
     }
     op_free(op);
 }
@@ -354,7 +354,7 @@ void account_poll_requests(struct account *a, const struct poll_effect *fx)
     struct op *op = poll_new_op(a, MANAGER_FX_POLL_REQUESTS, fx);
     op->u.poll_requests =
         (struct store_poll_requests){.account = a->store_account, .epoch = a->epoch};
-    store_poll_requests_start(a->service->store, &op->u.poll_requests, looked);
+    store_poll_requests_start(a->service->store, &op->u.poll_requests, on_requests);
 }
 
 /* Also of a former tenure: the doorbell that it took is given back. */

@@ -90,7 +90,7 @@ void op_failed(struct op *op)
 
 /* ---- attempts: admit, resign, fill ---- */
 
-static void tell_written(const struct op *op)
+static void send_stored(const struct op *op)
 {
     struct manager_event ev = {.type = MANAGER_EV_STORED, .stored = {.write = op->effect}};
     ev.stored.attempts.rows = op->attempts;
@@ -110,8 +110,8 @@ static void attempts_stored(struct store_req *req)
             FAILPOINT("after_admit");
         tally_attempts(op);
         if (!PLANTED(SEND_UNCOMMITTED) ||
-            op->effect != MANAGER_FX_ADMIT) /* else tell_written was early */
-            tell_written(op);
+            op->effect != MANAGER_FX_ADMIT) /* else send_stored was early */
+            send_stored(op);
     }
     op_free(op);
 }
@@ -197,11 +197,11 @@ static int leave_out_known(struct op *op, size_t *ret_count)
 }
 
 #ifdef TXRELAY_PLANT
-static void tell_early(struct loop_task *task)
+static void send_stored_early(struct loop_task *task)
 {
     const struct op *op = CONTAINER_OF(task, struct op, task);
     if (op_current(op))
-        tell_written(op);
+        send_stored(op);
 }
 #endif
 
@@ -251,7 +251,7 @@ static void attempts(struct account *a, const struct manager_effect *fx)
         starts[fx->type](a->service->store, &op->u.attempt, attempts_stored);
 #ifdef TXRELAY_PLANT
     if (PLANTED(SEND_UNCOMMITTED) && op->effect == MANAGER_FX_ADMIT)
-        loop_post(a->service->loop, &op->task, tell_early);
+        loop_post(a->service->loop, &op->task, send_stored_early);
 #endif
 }
 

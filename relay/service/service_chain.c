@@ -18,7 +18,7 @@ static void to_leaders(struct service *s, const struct manager_event *ev)
             account_event(&s->accounts[i], ev);
 }
 
-void service_tell_chain(struct account *a, enum manager_event_type type,
+void service_send_chain_event(struct account *a, enum manager_event_type type,
                         const struct node_info *info)
 {
     struct err err;
@@ -34,12 +34,12 @@ void service_tell_chain(struct account *a, enum manager_event_type type,
                                              .unsupported = supported ? NULL : err.text}});
 }
 
-static void tell_leaders(struct service *s, enum manager_event_type type,
+static void send_leaders(struct service *s, enum manager_event_type type,
                          const struct node_info *info)
 {
     for (size_t i = 0; i < s->account_count; i++)
         if (s->accounts[i].role == ACCOUNT_LEADER)
-            service_tell_chain(&s->accounts[i], type, info);
+            service_send_chain_event(&s->accounts[i], type, info);
 }
 
 static void heard_of(struct service *s, const struct node_info *info)
@@ -68,7 +68,7 @@ static void on_ready(void *arg, const struct node_info *info)
     }
     service_register(s);
     heard_of(s, info);
-    tell_leaders(s, MANAGER_EV_CHAIN_UP, info);
+    send_leaders(s, MANAGER_EV_CHAIN_UP, info);
     service_poll_event(s, &(struct poll_event){.type = POLL_EV_NODE_UP});
 }
 
@@ -96,7 +96,7 @@ static void on_runtime(void *arg, const struct node_info *info)
     struct service *s = arg;
     log_info("chain.runtime", "spec=%s/%u transaction_version=%u", info->spec_name,
              info->spec_version, info->transaction_version);
-    tell_leaders(s, MANAGER_EV_RUNTIME, info);
+    send_leaders(s, MANAGER_EV_RUNTIME, info);
 }
 
 static void on_best(void *arg, const struct node_head *head)

@@ -46,7 +46,7 @@ static void on_health(void *arg)
 
 /* The store says what is new. At the start nothing was up before it; later a server that was away
  * may be back as a standby. */
-static void tell_reason(struct database *d, const struct err *err)
+static void log_reason(struct database *d, const struct err *err)
 {
     d->down_code = err->code;
     log_warn("database.down", "code=%s text=\"%s\"", err_name(err->code), err->text);
@@ -64,7 +64,7 @@ static void went_down(struct database *d, const struct err *err)
     struct service *s = d->room.service;
     s->stale_since_ms = loop_now_ms(s->loop);
     if (err)
-        tell_reason(d, err);
+        log_reason(d, err);
     stale_line(d);
     repeat_later(d);
 }
@@ -86,7 +86,7 @@ static void on_store_state(void *arg, enum store_state state, const struct err *
     bool permanent = err && err_class(err->code) == ERR_CLASS_PERMANENT;
     if (up == s->store_up && !permanent) {
         if (!up && err && err->code != d->down_code)
-            tell_reason(d, err);
+            log_reason(d, err);
         return;
     }
     s->store_up = up;

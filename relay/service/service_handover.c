@@ -72,7 +72,7 @@ static void on_settle(void *arg)
         all_settled(h);
 }
 
-/* From inside the election's step: the look comes from the loop. */
+/* From inside the election's step: the account is asked from the loop. */
 void service_leave(struct service *s, struct account *a, const char *reason)
 {
     uint32_t ms = s->config.handover_ms ? s->config.handover_ms : HANDOVER_MS;

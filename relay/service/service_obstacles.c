@@ -1,4 +1,4 @@
-/* What keeps accounts from going on: a look at each leader's manager once a second; and what keeps
+/* What keeps accounts from going on: each leader's manager is asked once a second; and what keeps
  * the relay itself from its work. What lasts goes into the log, the status and the table
  * (obstacle.h), so that operators see it within seconds and nothing waits in silence. */
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "service/service_internal.h"
 
 enum {
-    LOOK_MS = 1000,
-    LINES_MAX = 20,   /* of the log, in one look: an endpoint that is gone stops all accounts */
+    CHECK_MS = 1000,
+    LINES_MAX = 20,   /* of the log, in one pass: an endpoint that is gone stops all accounts */
     BATCH_MAX = 1000, /* accounts of one request */
     BEHIND_MS = 3000, /* a node that lacks a known block for longer is left for another one */
 };
@@ -20,8 +20,8 @@ struct service_obstacles {
     struct room room;
     struct loop_timer *timer;  /* NULL: closed */
     bool storing;              /* one request at a time */
-    size_t next;               /* where the next look begins to collect what is to be stored */
-    bool behind;               /* in this look: an account waits for a block that the node lacks */
+    size_t next;               /* where the next pass begins to collect what is to be stored */
+    bool behind;               /* in this pass: an account waits for a block that the node lacks */
     uint64_t behind_since;     /* 0: none does */
     struct obstacle_track own; /* the relay's */
     bool storing_own;
@@ -130,7 +130,7 @@ static void put(struct writing *w, const struct account *a, bool over, uint64_t 
 
 /* ---- the log ---- */
 
-static void tell(const struct account *a, bool over, uint64_t now)
+static void log_account(const struct account *a, bool over, uint64_t now)
 {
     const struct obstacle_track *t = &a->obstacle;
     if (over)
@@ -216,7 +216,7 @@ static void store_own(struct service *s, bool over, uint64_t now)
     store_relay_obstacle_start(s->store, &w->run, own_stored);
 }
 
-static void tell_own(const struct service *s, bool over, uint64_t now)
+static void log_own(const struct service *s, bool over, uint64_t now)
 {
     const struct obstacle_track *t = &s->obstacles->own;
     if (over)
@@ -227,7 +227,7 @@ static void tell_own(const struct service *s, bool over, uint64_t now)
                  (unsigned long long)(now - t->since), obstacle_name(t->now.code), t->now.text);
 }
 
-static void look_at_own(struct service *s)
+static void check_own(struct service *s)
 {
     struct service_obstacles *o = s->obstacles;
     uint64_t now = loop_now_ms(s->loop);
@@ -246,10 +246,10 @@ static void look_at_own(struct service *s)
     } else if (actions & OBSTACLE_STORE) {
         obstacle_unstored(&o->own);
         if (over)
-            return; /* it is over at a later look, when that can be stored */
+            return; /* it is over at a later check, when that can be stored */
     }
     if (actions & (OBSTACLE_TELL | OBSTACLE_OVER))
-        tell_own(s, over, now);
+        log_own(s, over, now);
     if (over)
         obstacle_forget(&o->own);
 }
@@ -261,7 +261,7 @@ static bool may_store(const struct service *s, const struct writing *w)
     return s->store_up && !s->obstacles->storing && (!w || w->run.count < BATCH_MAX);
 }
 
-static void look_at(struct service *s, struct account *a, struct writing **w, size_t *lines)
+static void check_account(struct service *s, struct account *a, struct writing **w, size_t *lines)
 {
     uint64_t now = loop_now_ms(s->loop);
     struct obstacle seen;
@@ -274,10 +274,10 @@ static void look_at(struct service *s, struct account *a, struct writing **w, si
     } else if (actions & OBSTACLE_STORE) {
         obstacle_unstored(&a->obstacle);
         if (over)
-            return; /* it is over at a later look, when that can be stored */
+            return; /* it is over at a later check, when that can be stored */
     }
     if ((actions & (OBSTACLE_TELL | OBSTACLE_OVER)) && (*lines)++ < LINES_MAX)
-        tell(a, over, now);
+        log_account(a, over, now);
     if (over)
         obstacle_forget(&a->obstacle);
 }
@@ -295,7 +295,7 @@ static void leave_what_is_behind(struct service *s)
     node_behind(s->node);
 }
 
-static void look(void *arg)
+static void check_all(void *arg)
 {
     struct service_obstacles *o = arg;
     struct service *s = o->room.service;
@@ -305,9 +305,9 @@ static void look(void *arg)
     for (size_t i = 0; i < s->account_count; i++) {
         struct account *a = &s->accounts[(o->next + i) % s->account_count];
         if (a->role == ACCOUNT_LEADER)
-            look_at(s, a, &w, &lines);
+            check_account(s, a, &w, &lines);
     }
-    look_at_own(s);
+    check_own(s);
     if (lines > LINES_MAX)
         log_warn("account.blocked", "more=%zu text=\"so are, or were, other accounts\"",
                  lines - LINES_MAX);
@@ -319,7 +319,7 @@ static void look(void *arg)
         store_obstacles_start(s->store, &w->run, stored);
     }
     leave_what_is_behind(s);
-    loop_timer_at(o->timer, loop_now_ms(s->loop) + LOOK_MS);
+    loop_timer_at(o->timer, loop_now_ms(s->loop) + CHECK_MS);
 }
 
 /* ---- the room ---- */
@@ -327,7 +327,7 @@ static void look(void *arg)
 static void obstacles_run(struct room *r)
 {
     struct service *s = r->service;
-    loop_timer_at(s->obstacles->timer, loop_now_ms(s->loop) + LOOK_MS);
+    loop_timer_at(s->obstacles->timer, loop_now_ms(s->loop) + CHECK_MS);
 }
 
 static void obstacles_close(struct room *r)
@@ -366,6 +366,6 @@ struct room *service_obstacles(struct service *s, struct err *err)
     (void)err;
     struct service_obstacles *o = s->obstacles = xcalloc(1, sizeof(*o));
     o->room = (struct room){.ops = &ops, .service = s};
-    o->timer = loop_timer_new(s->loop, look, o);
+    o->timer = loop_timer_new(s->loop, check_all, o);
     return &o->room;
 }

@@ -26,7 +26,7 @@ enum { INPUT_LINE_MAX = 4 << 20 };
 struct standalone {
     struct room room;
     struct loop_stream *input;
-    struct loop_task look; /* whether all has ended */
+    struct loop_task task;       /* whether all has ended */
     bool input_ended;
     size_t asked; /* lines of the input that the store has not answered */
 };
@@ -42,9 +42,9 @@ static void print(json_t *line)
 
 /* ---- the end ---- */
 
-static void look(struct loop_task *task)
+static void check_done(struct loop_task *task)
 {
-    struct standalone *x = CONTAINER_OF(task, struct standalone, look);
+    struct standalone *x = CONTAINER_OF(task, struct standalone, task);
     struct service *s = x->room.service;
     if (s->phase != SERVICE_RUNNING || x->asked || !store_mem_idle(s->store))
         return;
@@ -53,12 +53,12 @@ static void look(struct loop_task *task)
 }
 
 /* In the next round: what happened is in the tables then. */
-static void look_later(struct service *s)
+static void check_later(struct service *s)
 {
     struct standalone *x = s->standalone_room;
-    loop_task_cancel(&x->look);
+    loop_task_cancel(&x->task);
     if (x->input_ended)
-        loop_post(s->loop, &x->look, look);
+        loop_post(s->loop, &x->task, check_done);
 }
 
 /* ---- statuses ---- */
@@ -81,7 +81,7 @@ static void standalone_event(void *arg, const char *kind, int32_t account, int64
     if (error)
         json_object_set_new(line, "error", json_string(error));
     print(line);
-    look_later(arg);
+    check_later(arg);
 }
 
 static void print_error(int code, const char *text)
@@ -112,7 +112,7 @@ static void input_free(struct input *x)
 {
     struct service *s = x->service;
     s->standalone_room->asked--;
-    look_later(s);
+    check_later(s);
     free(x);
     service_op_done(s);
 }
@@ -189,7 +189,7 @@ static void input_ended(struct service *s)
     if (s->config.control_address)
         return;
     s->standalone_room->input_ended = true;
-    look_later(s);
+    check_later(s);
 }
 
 static void on_line(void *arg, const char *line, size_t len)
@@ -299,7 +299,7 @@ static void standalone_free(struct room *r)
     struct service *s = r->service;
     INVARIANT(!s->store);
     loop_stream_close(x->input);
-    loop_task_cancel(&x->look);
+    loop_task_cancel(&x->task);
     s->standalone_room = NULL;
     free(x);
 }

@@ -64,7 +64,7 @@ void site__accept(struct site_core *c, uint64_t now, const struct site_message *
     } else if (!w) {
         w = site__begin_work(c, item->sender, item->id, SITE_WORK_HELD);
     } else if (w->state == SITE_WORK_PROPOSED) {
-        site__tell(c, SITE_MSG_PROPOSE, w);
+        site__report(c, SITE_MSG_PROPOSE, w);
     }
     w->stay = own ? 0 : site__adopt_view(c, now, m->down);
     if (!own)
@@ -87,7 +87,7 @@ void site__granted(struct site_core *c, uint32_t from, const struct site_item *i
     if (item->valid && adopt(c, from, item->id, &item->bytes)) {
         w = site__work(c, from, item->id);
         if (w->state == SITE_WORK_DISPATCHED)
-            site__tell(c, SITE_MSG_DISPATCHED, w);
+            site__report(c, SITE_MSG_DISPATCHED, w);
         return;
     }
     if (from != c->config.self)

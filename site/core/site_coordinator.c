@@ -103,13 +103,13 @@ static void review_work(struct site_core *c, uint64_t now, struct site_work *w)
         if (now >= w->since + c->config.propose_ms) {
             site__drop_work(c, w); /* its nonce is free; a late grant is adopted */
         } else if (now >= w->retry_at) {
-            site__tell(c, SITE_MSG_PROPOSE, w);
+            site__report(c, SITE_MSG_PROPOSE, w);
             w->retry_at = now + c->config.retry_ms;
         }
         return;
     case SITE_WORK_DISPATCHED:
         if (!w->told && now >= w->retry_at) {
-            site__tell(c, SITE_MSG_DISPATCHED, w);
+            site__report(c, SITE_MSG_DISPATCHED, w);
             w->retry_at = now + c->config.retry_ms;
         }
         if (now >= w->send_at)

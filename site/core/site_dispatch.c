@@ -17,7 +17,7 @@ void site__on_dispatched(struct site_core *c, uint64_t now, const struct site_wr
     site__work_state(c, w, SITE_WORK_DISPATCHED);
     w->told = w->key.sender == c->config.self;
     w->retry_at = now + c->config.retry_ms;
-    site__tell(c, SITE_MSG_DISPATCHED, w);
+    site__report(c, SITE_MSG_DISPATCHED, w);
     site__sent(c, now, w);
 }
 

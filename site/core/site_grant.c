@@ -42,7 +42,7 @@ static void deny(struct site_core *c, uint32_t to, uint64_t number, const struct
         site__put(c, SITE_MSG_DENY, to, number, &answer);
 }
 
-static void tell_grant(struct site_core *c, uint64_t now, struct site_tx *t,
+static void send_grant(struct site_core *c, uint64_t now, struct site_tx *t,
                        const struct site_grant *g)
 {
     struct site_item item = {
@@ -77,7 +77,7 @@ void site__consider(struct site_core *c, uint64_t now, uint32_t from, uint64_t n
     struct site_grant *known = site__grant_of(t, &bytes->hash);
     if (known && known->stored && !site__dead(c, bytes)) {
         if (t->delegate == (int)from)
-            tell_grant(c, now, t, known);
+            send_grant(c, now, t, known);
         return;
     }
     if (known)
@@ -102,7 +102,7 @@ void site__consider(struct site_core *c, uint64_t now, uint32_t from, uint64_t n
     t->acked = t->again = false;
     site__store(c, SITE_FX_STORE_GRANT, c->config.self, t->id, bytes);
     if (PLANTED(SITE_EARLY))
-        tell_grant(c, now, t, &t->grants[t->grant_count - 1]);
+        send_grant(c, now, t, &t->grants[t->grant_count - 1]);
 }
 
 void site__on_granted(struct site_core *c, uint64_t now, const struct site_write *w)
@@ -118,5 +118,5 @@ void site__on_granted(struct site_core *c, uint64_t now, const struct site_write
             return; /* another one is being stored */
     site__move_tx(c, t, SITE_TX_GRANTED);
     t->send_at = now + c->config.own_send_ms;
-    tell_grant(c, now, t, g);
+    send_grant(c, now, t, g);
 }

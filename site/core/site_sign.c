@@ -27,7 +27,7 @@ static void propose(struct site_core *c, uint64_t now, struct site_work *w)
         struct site_item item = site__item_of(w);
         site__consider(c, now, c->config.self, 0, &item);
     } else {
-        site__tell(c, SITE_MSG_PROPOSE, w);
+        site__report(c, SITE_MSG_PROPOSE, w);
     }
 }
 

@@ -74,7 +74,7 @@ struct site_item site__item_of(const struct site_work *w)
 }
 
 /* To the sender, which may be this site: then it follows from the tables. */
-void site__tell(struct site_core *c, enum site_message_type type, const struct site_work *w)
+void site__report(struct site_core *c, enum site_message_type type, const struct site_work *w)
 {
     struct site_item item = site__item_of(w);
     if (w->key.sender != c->config.self)

@@ -88,7 +88,7 @@ static void on_timer(void *arg)
 
 /* ---- ups and downs ---- */
 
-static void tell_down(struct loop_task *task)
+static void report_down(struct loop_task *task)
 {
     struct conn *c = CONTAINER_OF(task, struct conn, down_task);
     if (c->config.on_down)
@@ -100,7 +100,7 @@ static void go_down(struct conn *c, const struct err *err)
 {
     c->down_err = *err;
     if (!list_linked(&c->down_task.node))
-        loop_post(c->loop, &c->down_task, tell_down);
+        loop_post(c->loop, &c->down_task, report_down);
 }
 
 static void wait_backoff(struct conn *c)

@@ -244,12 +244,12 @@ void mem__locks_end(struct mem_session *s);     /* all that the session has */
 
 /* ---- notices ---- */
 
-void mem__tell_leader(struct mem_db *db, const struct mem_account *a);
-void mem__tell_wake(struct mem_db *db, const struct mem_account *a);
-void mem__tell_row(struct mem_db *db, enum mem_channel channel, const struct mem_row *row);
-void mem__tell_refused(struct mem_db *db, const struct mem_row *row, const char *error);
+void mem__notify_leader(struct mem_db *db, const struct mem_account *a);
+void mem__notify_wake(struct mem_db *db, const struct mem_account *a);
+void mem__notify_row(struct mem_db *db, enum mem_channel channel, const struct mem_row *row);
+void mem__notify_refused(struct mem_db *db, const struct mem_row *row, const char *error);
 /* A row is gone: its record, and whether the transaction goes on. */
-void mem__tell_removed(struct mem_db *db, const struct mem_finished *f);
+void mem__notify_removed(struct mem_db *db, const struct mem_finished *f);
 
 /* ---- accounts ---- */
 

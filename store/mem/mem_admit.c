@@ -87,7 +87,7 @@ void mem__pend(struct mem_db *db, struct mem_account *a, struct mem_row *row, in
     mem__pending_put(a, row, nonce);
     begin_attempt(db, a, row, t);
     row->admitted_us = row->updated_us;
-    mem__tell_row(db, MEM_TX_NEW, row);
+    mem__notify_row(db, MEM_TX_NEW, row);
 }
 
 void mem__attempt_again(struct mem_db *db, struct mem_account *a, struct mem_row *row,
@@ -103,7 +103,7 @@ void mem__attempt_again(struct mem_db *db, struct mem_account *a, struct mem_row
     if (row->error)
         mem__replace(&former->error, row->error);
     begin_attempt(db, a, row, t);
-    mem__tell_row(db, MEM_TX_UPDATE, row);
+    mem__notify_row(db, MEM_TX_UPDATE, row);
 }
 
 static int other_version(const struct mem_account *a, uint32_t version, struct err *err)

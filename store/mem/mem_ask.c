@@ -72,7 +72,7 @@ void mem__cancel(struct mem_session *s, struct store_ask *r)
         }
         ask_cancel(a, r->id);
         r->answer = "requested";
-        mem__tell_wake(s->db, a);
+        mem__notify_wake(s->db, a);
         return;
     }
     if (row->table != MEM_PENDING) {
@@ -89,7 +89,7 @@ void mem__cancel(struct mem_session *s, struct store_ask *r)
     }
     ask_cancel(a, r->id);
     r->answer = "requested";
-    mem__tell_wake(s->db, a);
+    mem__notify_wake(s->db, a);
 }
 
 /* ---- bump ---- */
@@ -185,5 +185,5 @@ void mem__bump(struct mem_session *s, struct store_ask *r)
         return;
     }
     r->answer = "requested";
-    mem__tell_wake(s->db, a);
+    mem__notify_wake(s->db, a);
 }

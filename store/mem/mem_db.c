@@ -95,7 +95,7 @@ void mem_session_end(struct mem_session *s)
         mem_rollback(s);
     else if (s->open)
         mem_release(s);
-    mem_let_go(s);
+    mem_unlock_row(s);
     mem__locks_end(s);
     list_remove(&s->node);
     free(s);
@@ -175,7 +175,7 @@ void mem_commit(struct mem_session *s)
     mem__keys_settle(s, true);
     s->committed = true;
     for (size_t i = 0; i < g->wake_count; i++)
-        mem__tell_wake(s->db, mem__account(s->db, g->wakes[i]));
+        mem__notify_wake(s->db, mem__account(s->db, g->wakes[i]));
 }
 
 void mem_release(struct mem_session *s)
@@ -200,7 +200,7 @@ static struct mem_row *waiting_row(const struct mem_db *db, int64_t id)
     return x && x->row && x->row->table != MEM_PENDING ? x->row : NULL;
 }
 
-bool mem_hold(struct mem_session *s, int64_t id)
+bool mem_lock_row(struct mem_session *s, int64_t id)
 {
     PRE(!s->held_id);
     struct mem_row *row = waiting_row(s->db, id);
@@ -212,7 +212,7 @@ bool mem_hold(struct mem_session *s, int64_t id)
     return true;
 }
 
-void mem_let_go(struct mem_session *s)
+void mem_unlock_row(struct mem_session *s)
 {
     const struct mem_id *x = s->held_id ? mem__id(&s->db->t, s->held_id) : NULL;
     if (x && x->row && x->row->held == s)

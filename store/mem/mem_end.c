@@ -154,10 +154,10 @@ void mem__nonce_end(struct mem_db *db, struct mem_account *a, struct mem_row *ro
     memmove(row->hash, last, 32);
     row->updated_us = f.finished_us;
     if (seen)
-        mem__tell_row(db, MEM_TX_UPDATE, row);
+        mem__notify_row(db, MEM_TX_UPDATE, row);
     mem__pending_take(a, row);
     mem__finished_put(db, &f);
-    mem__tell_removed(db, &f);
+    mem__notify_removed(db, &f);
 }
 
 /* ---- leader_finish ---- */

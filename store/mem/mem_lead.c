@@ -81,7 +81,7 @@ static void grant(struct mem_session *s, struct mem_account *a, const struct sto
     a->lead.timeline = s->db->timeline;
     a->lead.expiry_1_us = now + (int64_t)r->expiry_1_ms * 1000;
     a->lead.expiry_2_us = now + (int64_t)r->expiry_2_ms * 1000;
-    mem__tell_leader(s->db, a);
+    mem__notify_leader(s->db, a);
 }
 
 static int check_claim(const struct mem_session *s, const struct store_claim *r, struct err *err)
@@ -214,7 +214,7 @@ void mem__release(struct mem_session *s, struct store_release *r)
     a->lead.lock_held = false;
     a->lead.lock_pid = 0;
     a->lead.expiry_1_us = a->lead.expiry_2_us = 0;
-    mem__tell_leader(s->db, a);
+    mem__notify_leader(s->db, a);
 }
 
 static struct mem_account *by_lock_key(const struct mem_db *db, int64_t key)

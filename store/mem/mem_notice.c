@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "mem/mem.h"
 
-static void tell(struct mem_db *db, const struct mem_notice *n)
+static void notify_all(struct mem_db *db, const struct mem_notice *n)
 {
     for (struct list *p = db->sessions.next, *next; p != &db->sessions; p = next) {
         struct mem_session *s = CONTAINER_OF(p, struct mem_session, node);
@@ -21,19 +21,19 @@ static struct mem_notice notice_of(const struct mem_db *db, enum mem_channel cha
         .channel = channel, .account = account, .account_id = a->account_id, .nonce = -1};
 }
 
-void mem__tell_leader(struct mem_db *db, const struct mem_account *a)
+void mem__notify_leader(struct mem_db *db, const struct mem_account *a)
 {
     struct mem_notice n = notice_of(db, MEM_LEADER_CHANGE, a->number);
     n.holder = a->lead.holder;
     n.address = a->lead.holder_address;
     n.epoch = a->lead.epoch;
-    tell(db, &n);
+    notify_all(db, &n);
 }
 
-void mem__tell_wake(struct mem_db *db, const struct mem_account *a)
+void mem__notify_wake(struct mem_db *db, const struct mem_account *a)
 {
     struct mem_notice n = notice_of(db, MEM_OUTBOX_WAKE, a->number);
-    tell(db, &n);
+    notify_all(db, &n);
 }
 
 static struct mem_notice row_notice(const struct mem_db *db, enum mem_channel channel,
@@ -50,21 +50,21 @@ static struct mem_notice row_notice(const struct mem_db *db, enum mem_channel ch
     return n;
 }
 
-void mem__tell_row(struct mem_db *db, enum mem_channel channel, const struct mem_row *row)
+void mem__notify_row(struct mem_db *db, enum mem_channel channel, const struct mem_row *row)
 {
     struct mem_notice n = row_notice(db, channel, row);
     n.error = row->error;
-    tell(db, &n);
+    notify_all(db, &n);
 }
 
-void mem__tell_refused(struct mem_db *db, const struct mem_row *row, const char *error)
+void mem__notify_refused(struct mem_db *db, const struct mem_row *row, const char *error)
 {
     struct mem_notice n = row_notice(db, MEM_TX_REFUSED, row);
     n.error = error;
-    tell(db, &n);
+    notify_all(db, &n);
 }
 
-void mem__tell_removed(struct mem_db *db, const struct mem_finished *f)
+void mem__notify_removed(struct mem_db *db, const struct mem_finished *f)
 {
     struct mem_notice n = notice_of(db, MEM_TX_REMOVED, f->account);
     n.nonce = f->nonce;
@@ -77,5 +77,5 @@ void mem__tell_removed(struct mem_db *db, const struct mem_finished *f)
     n.outcome = f->requeued ? NULL : mem_outcome_name(f->outcome);
     n.nonce_outcome = mem_outcome_name(f->outcome);
     n.error = f->error;
-    tell(db, &n);
+    notify_all(db, &n);
 }

@@ -76,7 +76,7 @@ void mem__resume(struct mem_session *s, struct store_ask *r)
         a->transaction_version = 0;
     unpause(a);
     a->suspension = "";
-    mem__tell_wake(s->db, a);
+    mem__notify_wake(s->db, a);
 }
 
 /* The record of operations is not kept here. */
@@ -125,7 +125,7 @@ int mem_account_rewind(struct mem_session *s, const char *account, struct err *e
     a->suspension = "";
     if (!a->paused_by_operator)
         unpause(a);
-    mem__tell_wake(s->db, a);
+    mem__notify_wake(s->db, a);
     return 0;
 }
 
@@ -144,7 +144,7 @@ int mem_account_policy(struct mem_session *s, const char *account, const struct 
     if (policy->has_tip_cap && policy->tip_start > policy->tip_cap)
         return mem__fail(err, "TR011", "tip_start must not be above tip_cap");
     a->policy = *policy;
-    mem__tell_wake(s->db, a);
+    mem__notify_wake(s->db, a);
     return 0;
 }
 

@@ -24,7 +24,7 @@ void mem__outbox_end(struct mem_db *db, struct mem_account *a, struct mem_row *r
                              .used_block = -1};
     mem__waiting_take(a, row);
     mem__finished_put(db, &f);
-    mem__tell_removed(db, &f);
+    mem__notify_removed(db, &f);
     mem__row_free(row);
 }
 

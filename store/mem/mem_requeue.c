@@ -158,7 +158,7 @@ void mem__requeue(struct mem_session *s, struct store_finish *r)
         mem__finished_put(s->db, &f);
         row->retries -= included != NULL;
         go_back(s->db, a, row);
-        mem__tell_removed(s->db, &f);
+        mem__notify_removed(s->db, &f);
         if (end.block || end.outcome == MEM_ENDED_USURPED)
             mem__nonces_used(a, f.nonce, end.number);
     }

@@ -176,7 +176,7 @@ static void apply(struct mem_db *db, struct mem_account *a, struct mem_row *row,
             row->in_block_us = row->updated_us;
     }
     if (seen)
-        mem__tell_row(db, MEM_TX_UPDATE, row);
+        mem__notify_row(db, MEM_TX_UPDATE, row);
 }
 
 /* ---- refusals ---- */
@@ -267,7 +267,7 @@ static void refuse(struct mem_db *db, struct mem_account *a, const struct store_
     if (!is_current(row, in) || row->state == MEM_FINALIZED || !is_last_word(r, i))
         return;
     if (!row->blocked || !same_text(row->error, why))
-        mem__tell_refused(db, row, why);
+        mem__notify_refused(db, row, why);
     mem__replace(&row->error, why);
     row->blocked = true;
     row->epoch = a->lead.epoch;

@@ -99,7 +99,7 @@ static int64_t wall_us(void *arg)
     return (int64_t)loop_wall_ms() * 1000;
 }
 
-static void tell_event(const struct store_mem *s, const char *kind, const struct mem_notice *n,
+static void report_event(const struct store_mem *s, const char *kind, const struct mem_notice *n,
                        const char *outcome, const char *error)
 {
     static const uint8_t no_hash[32];
@@ -115,11 +115,11 @@ static void on_notice(void *arg, struct mem_session *to, const struct mem_notice
     if (n->channel == MEM_OUTBOX_WAKE && s->config.on_wake)
         s->config.on_wake(s->config.arg, n->account);
     else if (n->channel == MEM_TX_NEW)
-        tell_event(s, "new", n, NULL, NULL);
+        report_event(s, "new", n, NULL, NULL);
     else if (n->channel == MEM_TX_UPDATE || n->channel == MEM_TX_REFUSED)
-        tell_event(s, "update", n, NULL, n->error);
+        report_event(s, "update", n, NULL, n->error);
     else if (n->channel == MEM_TX_REMOVED)
-        tell_event(s, "finished", n, n->nonce_outcome, n->error);
+        report_event(s, "finished", n, n->nonce_outcome, n->error);
 }
 
 bool store_mem_idle(const struct store *base)

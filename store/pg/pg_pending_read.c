@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "pg/pg.h"
 
-/* ---- what every snapshot and look says about the account ---- */
+/* ---- what every snapshot and request poll says about the account ---- */
 
 enum facts_column {
     FACTS_PAUSED,

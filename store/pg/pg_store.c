@@ -29,7 +29,7 @@ enum {
 
 /* ---- state ---- */
 
-static void tell_down(struct store_pg *s, const struct err *err)
+static void report_down(struct store_pg *s, const struct err *err)
 {
     bool was_up = s->base.state == STORE_UP;
     if (!was_up && s->told.code == err->code && !strcmp(s->told.text, err->text))
@@ -50,7 +50,7 @@ static void check_later(struct store_pg *s)
 static void misfit(struct store_pg *s, struct side *side, const struct err *err)
 {
     side->fits = false;
-    tell_down(s, err);
+    report_down(s, err);
     check_later(s);
 }
 
@@ -164,7 +164,7 @@ static void on_down(void *arg, const struct err *err)
             conn_reconnect(s->work.conn, err);
     }
     if (!s->closing)
-        tell_down(s, err);
+        report_down(s, err);
 }
 
 static struct conn *new_conn(struct store_pg *s, struct side *side, const char *dsn)

@@ -192,7 +192,10 @@ class LeadWorld(World):
         def follows():
             status = relay.status()
             return status and all(a['role'] == 'follower' for a in status['accounts'])
-        proc.wait_for(f'{relay.name} to follow', follows, seconds)
+        try:
+            proc.wait_for(f'{relay.name} to follow', follows, seconds)
+        except TimeoutError as e:
+            raise TimeoutError(f'{e}: {relay.status()}\n{relay.text()[-4000:]}') from None
 
     def settle(self, seconds=90):
         db = self.pg.connect()

@@ -258,7 +258,7 @@ void duty_waits(struct world *w);
 const struct relay *leader_of(const struct world *w, int account);
 
 /* sim_silence.c: once a second */
-void silence_look(struct world *w);
+void silence_check(struct world *w);
 
 /* sim_plan.c */
 int feature_number(const char *name); /* -1: none */

@@ -115,9 +115,9 @@ static void told_stops(const struct world *w, const struct relay *r, int account
         memset(d->stop_told, 0, sizeof(d->stop_told));
         return;
     }
-    for (size_t i = 0; i < ev->looked.count; i++)
-        if (ev->looked.stops[i].outcome && !d->stop_told[ev->looked.stops[i].id])
-            d->stop_told[ev->looked.stops[i].id] = w->now;
+    for (size_t i = 0; i < ev->requests.count; i++)
+        if (ev->requests.stops[i].outcome && !d->stop_told[ev->requests.stops[i].id])
+            d->stop_told[ev->requests.stops[i].id] = w->now;
 }
 
 void duty_event(struct world *w, struct relay *r, int account, const struct manager_event *ev)
@@ -134,7 +134,7 @@ void duty_event(struct world *w, struct relay *r, int account, const struct mana
         return;
     case MANAGER_EV_REQUESTS:
         told_stops(w, r, account, d, ev);
-        if (d->order_unheard && ev->looked.account && !ev->looked.account->paused) {
+        if (d->order_unheard && ev->requests.account && !ev->requests.account->paused) {
             d->order_unheard = false;
             d->poor_try = 0; /* one try more, in the block in which it is heard */
         }

@@ -37,7 +37,7 @@ static void let_go(struct world *w, struct event *e)
     const struct mem_row *r = mem_row_of(w->db.mem, id);
     HOLDS(w, r && r->table != MEM_PENDING && r->held == h->session, "held",
           "transaction %lld was taken while an open transaction held its row", (long long)id);
-    mem_let_go(h->session);
+    mem_unlock_row(h->session);
     h->id = 0;
     if (rng_below(&h->rng, 2) == 0)
         return;
@@ -59,7 +59,7 @@ static void hold(struct world *w, struct event *e)
     if (id) {
         if (!h->session)
             h->session = mem_session_new(w->db.mem, NULL, false);
-        bool held = mem_hold(h->session, id);
+        bool held = mem_lock_row(h->session, id);
         INVARIANT(held);
         h->id = id;
         h->starts++;

@@ -240,7 +240,7 @@ static void back_heard(struct store_req *req, const struct request *x)
     }
 WHOLE(snapshot, store_snapshot)
 WHOLE(outbox, store_outbox)
-WHOLE(look, store_poll_requests)
+WHOLE(poll_requests, store_poll_requests)
 
 static const struct {
     bool known;
@@ -263,7 +263,7 @@ static const struct {
     KIND(NOTE_RELAY, relay_obstacle, store_relay_obstacle, copy_relay_obstacle, NULL),
     KIND(READ_SNAPSHOT, snapshot, store_snapshot, NULL, back_snapshot),
     KIND(READ_OUTBOX, outbox, store_outbox, NULL, back_outbox),
-    KIND(POLL_REQUESTS, poll_requests, store_poll_requests, NULL, back_look),
+    KIND(POLL_REQUESTS, poll_requests, store_poll_requests, NULL, back_poll_requests),
     KIND(FIND_DUE, due, store_due, copy_due, back_due),
     KIND(ADMIT_ROWS, admit, store_attempts, copy_attempts, back_attempts),
     KIND(ADMIT_PRESIGNED, admit_signed, store_attempts, copy_attempts, back_attempts),

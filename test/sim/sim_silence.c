@@ -39,7 +39,7 @@ static bool can_speak(const struct relay *r)
     return store_is_up(r) && r->process->alive && !r->process->paused;
 }
 
-void silence_look(struct world *w)
+void silence_check(struct world *w)
 {
     for (int account = 0; account < w->plan.accounts; account++) {
         const struct mem_account *a = db_account(w, account);

@@ -238,7 +238,7 @@ struct request {
         struct store_member member;
         struct store_snapshot snapshot;
         struct store_outbox outbox;
-        struct store_poll_requests look;
+        struct store_poll_requests poll_requests;
         struct store_due due;
         struct store_obstacles obstacles;
         struct store_relay_obstacle relay_obstacle;
@@ -332,7 +332,7 @@ struct duty {
     uint64_t poor_try;
     uint64_t poor_at;
     uint64_t ordered_at;       /* by an operator, to go on */
-    bool order_unheard;        /* until a look finds the account not paused */
+    bool order_unheard;        /* until a poll finds the account not paused */
     uint64_t blocks, block_at; /* best ones heard of, and the last one when */
     uint64_t stop_told[IDS];   /* when the core heard that it is to be stopped; 0: it did not */
 };

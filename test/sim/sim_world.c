@@ -210,7 +210,7 @@ static void run(struct world *w)
             continue;
         look_at = w->now + SECOND;
         views(w);
-        silence_look(w);
+        silence_check(w);
         if (!w->healing && w->now >= w->plan.faults_end + 5 * SECOND)
             fault_heal(w);
         if (w->healing && w->now > w->healed_at + w->plan.price_us)

@@ -73,7 +73,7 @@ static uint64_t highest_known(const struct manager *m, const struct manager_bloc
 }
 
 /* Once for each leader, when it knows how many blocks are left. */
-static void tell(struct manager *m)
+static void alert_wait(struct manager *m)
 {
     uint64_t left = manager__era_wait_left(m);
     if (m->era_wait.told || !left || m->final.processed < m->chain.finalized)
@@ -91,7 +91,7 @@ void manager__era_wait_block(struct manager *m, const struct manager_block *bloc
     PRE(block->number == m->final.processed);
     if (block->number > e->read)
         e->read = block->number;
-    tell(m);
+    alert_wait(m);
     manager__clocks_block(m, block);
     if (!e->on || e->until != UINT64_MAX || e->found)
         return;
@@ -112,7 +112,7 @@ void manager__heard_stored(struct manager *m, const struct manager_event *ev)
 {
     PRE(m->phase >= MANAGER_CHAIN_WAIT);
     m->era_wait.until = ev->stored.until;
-    tell(m);
+    alert_wait(m);
 }
 
 void manager__era_wait_pump(struct manager *m)

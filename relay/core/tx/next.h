@@ -25,8 +25,8 @@ static inline enum probe_action probe_next(const struct probe_view *v)
                                                                              : PROBE_NOT_NOW;
 }
 
-enum hold_action { HOLD_KEEP, HOLD_END, HOLD_STORE };
-struct hold_view {
+enum suspension_action { SUSPENSION_STAYS, SUSPENSION_END, SUSPENSION_STORE };
+struct suspension_view {
     bool payment; /* suspended because the account cannot pay */
     bool leading;
     bool rows_open; /* some row could still find out that it can */
@@ -34,11 +34,11 @@ struct hold_view {
     bool unstored;  /* the table does not say what `suspension` says */
     bool storing;
 };
-static inline enum hold_action hold_next(const struct hold_view *v)
+static inline enum suspension_action suspension_next(const struct suspension_view *v)
 {
     if (v->payment && v->leading && !v->rows_open)
-        return HOLD_END; /* nothing is left that could find out */
-    return v->loaded && v->unstored && !v->storing ? HOLD_STORE : HOLD_KEEP;
+        return SUSPENSION_END; /* nothing is left that could find out */
+    return v->loaded && v->unstored && !v->storing ? SUSPENSION_STORE : SUSPENSION_STAYS;
 }
 
 enum life_action { LIFE_KEEP, LIFE_BURY, LIFE_BEGIN };

@@ -20,7 +20,7 @@ enum unfinal { UNFINAL_NONE, UNFINAL_READ, UNFINAL_FAR };
 
 enum {
     UNFINAL_MAX = 64, /* blocks, see is_long */
-    BEHIND_MAX = 10,  /* blocks, see tell_behind */
+    BEHIND_MAX = 10,  /* blocks, see alert_behind */
 };
 
 void manager__probe_stop(struct manager *m)
@@ -57,7 +57,7 @@ static bool node_behind(const struct manager *m)
 
 /* Tolerate a lag of BEHIND_MAX blocks; beyond it, alert and ask for another endpoint.
  */
-static void tell_behind(struct manager *m)
+static void alert_behind(struct manager *m)
 {
     bool final = m->chain.finalized + BEHIND_MAX < m->load.max_submitted,
          best = m->chain.best + BEHIND_MAX < m->chain.best_known;
@@ -106,7 +106,7 @@ bool manager__probe_may(const struct manager *m)
 
 void manager__probe_pump(struct manager *m)
 {
-    tell_behind(m);
+    alert_behind(m);
     if (next(m, m->probe.at != UINT64_MAX && m->now < m->probe.at) != PROBE_BEGIN)
         return;
     m->probe.now = false;

@@ -103,7 +103,7 @@ static struct tx_found *place(struct manager *m, const uint8_t hash[32])
     return &m->reconcile.found[m->reconcile.found_count++];
 }
 
-static void keep(struct manager *m, const struct tx_included *x, int64_t time_ms)
+static void add_found(struct manager *m, const struct tx_included *x, int64_t time_ms)
 {
     struct tx_found *f = place(m, x->hash);
     *f = (struct tx_found){.nonce = x->nonce,
@@ -145,7 +145,7 @@ bool manager__try_collect(struct manager *m, const struct tx_included *x,
     bool lost = m->reconcile.on && (row ? block != NULL : !on_record(m, x, block));
     if (!lost && (!row || other))
         return false;
-    keep(m, x, block ? block->time_ms : -1);
+    add_found(m, x, block ? block->time_ms : -1);
     if (other)
         return false; /* it is not the row's: see manager__displaced */
     if (row && block) {

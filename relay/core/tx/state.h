@@ -244,7 +244,7 @@ struct suspension { /* suspend.c: why the account is suspended */
     bool wanted; /* to be stored */
     /* stored: a request poll that finds the account not paused is the order to go on */
     bool stored;
-    /* number of the first LOOK after that: earlier polls may have read before it */
+    /* number of the first request poll after that: earlier polls may have read before it */
     uint64_t first_poll;
     bool not_signed;   /* SIGNING: the adapter found that out when it signed, */
     uint32_t runtimes; /* under this runtime */
@@ -314,7 +314,7 @@ struct manager {
     struct suspension suspension;
     struct life life;
     struct head_of_line head;
-    uint64_t polls; /* stop.c: number of the last LOOK */
+    uint64_t polls; /* stop.c: number of the last request poll */
     struct writes writes;
     struct step_effects fx;
 };

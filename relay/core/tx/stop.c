@@ -87,16 +87,16 @@ void manager__requests_polled(struct manager *m, const struct manager_event *ev)
 {
     if (m->phase < MANAGER_CHAIN_WAIT)
         return; /* the load is followed by another one */
-    if (ev->looked.account)
-        manager__account_polled(m, ev->looked.account, ev->looked.number);
+    if (ev->requests.account)
+        manager__account_polled(m, ev->requests.account, ev->requests.number);
     /* What a stop would end in place of a retry, the lost commits may have sent again. Once that is
      * adopted, the manager asks again. */
     bool later = m->reconcile.on;
-    for (size_t i = ev->looked.count; i-- > 0;) { /* the highest nonce first: see reusable */
-        if (!ev->looked.stops[i].outcome)
-            manager__bump(m, &ev->looked.stops[i]);
+    for (size_t i = ev->requests.count; i-- > 0;) { /* the highest nonce first: see reusable */
+        if (!ev->requests.stops[i].outcome)
+            manager__bump(m, &ev->requests.stops[i]);
         else if (!later)
-            stop(m, &ev->looked.stops[i]);
+            stop(m, &ev->requests.stops[i]);
     }
 }
 

@@ -66,7 +66,7 @@ void manager__suspend(struct manager *m, enum manager_suspension suspension, con
     manager__alert(m, "%s", text);
 }
 
-static void hold_over(struct manager *m)
+static void end_suspension(struct manager *m)
 {
     PRE(m->suspension.why == MANAGER_SUSPENSION_PAYMENT ||
         m->suspension.why == MANAGER_SUSPENSION_SIGNING);
@@ -80,7 +80,7 @@ void manager__paid(struct manager *m)
 {
     m->send.no_funds = false;
     if (m->suspension.why == MANAGER_SUSPENSION_PAYMENT)
-        hold_over(m);
+        end_suspension(m);
 }
 
 /* ---- what cannot be signed ---- */
@@ -113,7 +113,7 @@ void manager__signing_check(struct manager *m)
     if (m->chain.unsupported[0])
         unsupported(m, m->chain.unsupported);
     else if (manager__cannot_sign(m) && !refused_here(m))
-        hold_over(m);
+        end_suspension(m);
 }
 
 void manager__chain_signing(struct manager *m, u128 tip_max, const char *why)
@@ -135,9 +135,9 @@ void manager__signing_refused(struct manager *m, const char *why)
     m->suspension.runtimes = m->chain.runtimes;
 }
 
-static enum hold_action next(const struct manager *m)
+static enum suspension_action next(const struct manager *m)
 {
-    return hold_next(&(struct hold_view){.payment = m->suspension.why == MANAGER_SUSPENSION_PAYMENT,
+    return suspension_next(&(struct suspension_view){.payment = m->suspension.why == MANAGER_SUSPENSION_PAYMENT,
                                          .leading = m->phase == MANAGER_LEADING,
                                          .rows_open = line_not_in_block(&m->line) > 0,
                                          .loaded = m->phase >= MANAGER_CHAIN_WAIT,
@@ -147,12 +147,12 @@ static enum hold_action next(const struct manager *m)
 
 void manager__suspension_pump(struct manager *m)
 {
-    enum hold_action action = next(m);
-    if (action == HOLD_END) {
-        hold_over(m);
+    enum suspension_action action = next(m);
+    if (action == SUSPENSION_END) {
+        end_suspension(m);
         action = next(m);
     }
-    if (action != HOLD_STORE)
+    if (action != SUSPENSION_STORE)
         return;
     m->suspension.wanted = false;
     struct manager_effect *fx = manager__write(m, MANAGER_FX_STORE_PAUSE);

@@ -111,8 +111,8 @@ void mem_rollback(struct mem_session *s); /* in place of both */
  * outbox and is locked. False: it does not wait, or is held already. A session holds one row at
  * most. To commit, let go and carry the request out in the same moment; the end of the session lets
  * go too. */
-bool mem_hold(struct mem_session *s, int64_t id);
-void mem_let_go(struct mem_session *s);
+bool mem_lock_row(struct mem_session *s, int64_t id);
+void mem_unlock_row(struct mem_session *s);
 /* Its user is no relay: leader_evict ends it at once if it has a leadership lock. */
 void mem_session_foreign(struct mem_session *s);
 

@@ -40,7 +40,7 @@ void store_doorbell_disarm_start(struct store *s, struct store_doorbell *r, stor
 struct store_want {
     size_t index;      /* in the request's arrays */
     bool lost;         /* not led under this epoch any more; nothing else is said of it */
-    bool has_requests; /* a look has something to say */
+    bool has_requests; /* a poll has something to say */
     bool has_rows;     /* a row of the outbox may be admitted */
     int64_t next_ms;   /* until its next deadline or not_before, where that is near; -1: none is */
 };

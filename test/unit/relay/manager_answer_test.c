@@ -137,7 +137,7 @@ static void cancel(struct course *c, int64_t id)
     struct tx_stop x = {
         .nonce = NONCE, .id = id, .outcome = "cancelled", .reason = "so it was said"};
     give(c,
-         (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.stops = &x, .count = 1}});
+         (struct manager_event){.type = MANAGER_EV_REQUESTS, .requests = {.stops = &x, .count = 1}});
 }
 
 static void sign(struct course *c, const struct work *w)
@@ -385,7 +385,7 @@ static void allow_tips(struct course *c)
 {
     static const struct manager_account account = {.tip_cap = MANAGER_NO_CAP};
     give(c, (struct manager_event){.type = MANAGER_EV_REQUESTS,
-                                   .looked = {.number = c->s->look, .account = &account}});
+                                   .requests = {.number = c->s->request_poll, .account = &account}});
 }
 
 static void go(struct course *c, enum cancelled cancelled, bool tips)

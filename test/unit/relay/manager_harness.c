@@ -124,7 +124,7 @@ static void step(struct script *s, const struct manager_event *ev)
         if (fx[i].type == MANAGER_FX_FOLLOW)
             s->follow = fx[i].number;
         if (fx[i].type == MANAGER_FX_POLL_REQUESTS)
-            s->look = fx[i].number;
+            s->request_poll = fx[i].number;
         copy_effect(copy);
     }
 }
@@ -151,8 +151,8 @@ static bool store_refusals(struct script *s)
 void feed(struct script *s, struct manager_event ev)
 {
     forget_effects(s);
-    if (ev.type == MANAGER_EV_REQUESTS && !ev.looked.number)
-        ev.looked.number = s->look; /* it began after the last wish */
+    if (ev.type == MANAGER_EV_REQUESTS && !ev.requests.number)
+        ev.requests.number = s->request_poll; /* it began after the last wish */
     step(s, &ev);
     while (store_refusals(s))
         step(s, &(struct manager_event){.type = MANAGER_EV_STORED,

@@ -35,7 +35,7 @@ struct script {
     struct manager_account account; /* what the snapshot says; no tips unless a test sets a cap */
     int64_t used_nonce, used_block;
     uint64_t follow;   /* the height that was asked for last */
-    uint64_t look;     /* number of the last LOOK */
+    uint64_t request_poll; /* number of the last request poll */
     bool inner;        /* failures in blocks are inner ones */
     bool unverified;   /* nobody can tell whether signatures in blocks are right */
     unsigned refusals; /* stored so far */

@@ -7,7 +7,7 @@ static struct script *leading_looking(uint64_t next)
 {
     struct script *s = leading_with(NULL, next);
     feed(s,
-         (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
+         (struct manager_event){.type = MANAGER_EV_REQUESTS, .requests = {.account = &s->account}});
     return s;
 }
 
@@ -15,7 +15,7 @@ static struct script *leading_looking(uint64_t next)
 static void look(struct script *s)
 {
     feed(s,
-         (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
+         (struct manager_event){.type = MANAGER_EV_REQUESTS, .requests = {.account = &s->account}});
 }
 
 static void expect_pause(struct script *s, enum manager_suspension suspension, const char *words)
@@ -206,13 +206,13 @@ static void old_look_is_no_order(void **state)
     stored(s, MANAGER_FX_STORE_PAUSE);
     uint64_t wish = expect(s, MANAGER_FX_POLL_REQUESTS)->number;
     feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
-                                   .looked = {.number = wish - 1, .account = &s->account}});
+                                   .requests = {.number = wish - 1, .account = &s->account}});
     none(s, MANAGER_FX_RESIGN);
     none(s, MANAGER_FX_WANT_OUTBOX);
     outbox(s, 1);
     none(s, MANAGER_FX_ADMIT);
     feed(s,
-         (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
+         (struct manager_event){.type = MANAGER_EV_REQUESTS, .requests = {.account = &s->account}});
     expect(s, MANAGER_FX_WANT_OUTBOX);
     script_free(s);
 }

@@ -47,16 +47,16 @@ static void probe(void **state)
 static void suspension(void **state)
 {
     (void)state;
-    const unsigned ends = BIT(hold_view, payment) | BIT(hold_view, leading);
-    for (unsigned bits = 0; bits < ALL(hold_view); bits++) {
-        struct hold_view v;
+    const unsigned ends = BIT(suspension_view, payment) | BIT(suspension_view, leading);
+    for (unsigned bits = 0; bits < ALL(suspension_view); bits++) {
+        struct suspension_view v;
         fill(&v, sizeof(v), bits);
-        enum hold_action a = hold_next(&v);
-        bool end = (bits & (ends | BIT(hold_view, rows_open))) == ends;
-        assert_int_equal(a == HOLD_END, end);
-        const unsigned needed = BIT(hold_view, loaded) | BIT(hold_view, unstored);
-        bool store = only(bits, needed, ends | BIT(hold_view, rows_open));
-        assert_int_equal(a == HOLD_STORE, store && !end);
+        enum suspension_action a = suspension_next(&v);
+        bool end = (bits & (ends | BIT(suspension_view, rows_open))) == ends;
+        assert_int_equal(a == SUSPENSION_END, end);
+        const unsigned needed = BIT(suspension_view, loaded) | BIT(suspension_view, unstored);
+        bool store = only(bits, needed, ends | BIT(suspension_view, rows_open));
+        assert_int_equal(a == SUSPENSION_STORE, store && !end);
     }
 }
 

@@ -695,7 +695,7 @@ static void nothing_ends(void **state)
     struct tx_stop stop = {
         .nonce = 4, .id = rows[1].id, .outcome = "cancelled", .reason = "cancelled by postgres"};
     feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
-                                   .looked = {.number = s->look, .stops = &stop, .count = 1}});
+                                   .requests = {.number = s->request_poll, .stops = &stop, .count = 1}});
     struct tx_included x = signed_at(3, 9, 77);
     block(s, 99, 4, 1, &x);
     expect_alert(s, "which this relay did not sign");
@@ -766,7 +766,7 @@ static void no_stop_in_the_wait(void **state)
     struct tx_stop stop = {
         .nonce = 3, .id = row.id, .outcome = "cancelled", .reason = "cancelled by postgres"};
     feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
-                                   .looked = {.number = s->look, .stops = &stop, .count = 1}});
+                                   .requests = {.number = s->request_poll, .stops = &stop, .count = 1}});
     struct tx_included x = signed_at(3, 1, 3);
     memcpy(x.hash, own, 32);
     x.result.outcome = DISPATCH_FAILED;
@@ -777,9 +777,9 @@ static void no_stop_in_the_wait(void **state)
     questions(s, 4, 0, NULL);
     stored(s, MANAGER_FX_STORE_REQUEUE);
     expect(s, MANAGER_FX_STORE_ADOPT);
-    uint64_t look = s->look;
+    uint64_t look = s->request_poll;
     stored(s, MANAGER_FX_STORE_ADOPT);
-    assert_int_equal(s->look, look + 1); /* it is heard now */
+    assert_int_equal(s->request_poll, look + 1); /* it is heard now */
     script_free(s);
 }
 

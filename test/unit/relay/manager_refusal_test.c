@@ -124,7 +124,7 @@ static struct script *two_sent(const char *list)
     snprintf(s->account.retry_refusals, sizeof(s->account.retry_refusals), "%s", list);
     s->account.tip_cap = MANAGER_NO_CAP;
     feed(s,
-         (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
+         (struct manager_event){.type = MANAGER_EV_REQUESTS, .requests = {.account = &s->account}});
     outbox(s, 2);
     admitted(s);
     return s;
@@ -165,7 +165,7 @@ static void r12_ends_with_its_deadline(void **state)
     refuse(s, 5, 1010, EXHAUSTS);
     stored(s, MANAGER_FX_STORE_STATES);
     feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
-                                   .looked = {.stops = &stop, .count = 1}});
+                                   .requests = {.stops = &stop, .count = 1}});
     const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
     assert_true(fx->sign.rows[0].filler);
     assert_string_equal(fx->sign.rows[0].outcome, "expired");

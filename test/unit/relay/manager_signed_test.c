@@ -19,7 +19,7 @@ struct one {
 static void looked(struct script *s)
 {
     feed(s,
-         (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
+         (struct manager_event){.type = MANAGER_EV_REQUESTS, .requests = {.account = &s->account}});
 }
 
 static struct script *begin(const struct manager_config *config, uint64_t next)
@@ -699,7 +699,7 @@ static void never_outbid(void **state)
     accept(s, 5);
     struct tx_stop bump = {.nonce = 5, .id = 1, .tip = 50};
     feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
-                                   .looked = {.stops = &bump, .count = 1, .account = &s->account}});
+                                   .requests = {.stops = &bump, .count = 1, .account = &s->account}});
     for (unsigned i = 0; i < 12; i++) {
         none(s, MANAGER_FX_RESIGN);
         none(s, MANAGER_FX_FILL);
@@ -726,7 +726,7 @@ static void cancelled(void **state)
         struct manager_account account = {.tip_cap = MANAGER_NO_CAP};
         feed(s,
              (struct manager_event){.type = MANAGER_EV_REQUESTS,
-                                    .looked = {.stops = &stop, .count = 1, .account = &account}});
+                                    .requests = {.stops = &stop, .count = 1, .account = &account}});
         none(s, MANAGER_FX_FILL);
         if (!with_key) {
             none(s, MANAGER_FX_RESIGN);

@@ -33,7 +33,7 @@ static void not_signed(struct script *s, enum manager_effect_type write, int cod
 static void look(struct script *s)
 {
     feed(s,
-         (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
+         (struct manager_event){.type = MANAGER_EV_REQUESTS, .requests = {.account = &s->account}});
 }
 
 static void expect_held(struct script *s, const char *words)
@@ -222,7 +222,7 @@ static void c2_refused_for_new_bytes_and_fillers(void **state)
     refuse_code(s, 5, ERR_NOT_LEADER);
     struct tx_stop stop = {.nonce = 5, .id = 1, .outcome = "cancelled", .reason = "as ordered"};
     feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
-                                   .looked = {.stops = &stop, .count = 1}});
+                                   .requests = {.stops = &stop, .count = 1}});
     not_signed(s, MANAGER_FX_FILL, ERR_METADATA, "the chain has no System.remark");
     expect_held(s, "System.remark");
     stored(s, MANAGER_FX_STORE_PAUSE);

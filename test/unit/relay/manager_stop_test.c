@@ -7,7 +7,7 @@ static void stop(struct script *s, uint64_t nonce, int64_t id, const char *outco
 {
     struct tx_stop x = {.nonce = nonce, .id = id, .outcome = outcome, .reason = "so it was said"};
     feed(s,
-         (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.stops = &x, .count = 1}});
+         (struct manager_event){.type = MANAGER_EV_REQUESTS, .requests = {.stops = &x, .count = 1}});
 }
 
 /* Leading with one row at nonce 5, id 1, committed and on the wire. */
@@ -461,7 +461,7 @@ static void f8_several_are_reused(void **state)
         {.nonce = 6, .id = 2, .outcome = "cancelled", .reason = "so it was said"},
         {.nonce = 7, .id = 3, .outcome = "cancelled", .reason = "so it was said"}};
     feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
-                                   .looked = {.stops = both, .count = 2}});
+                                   .requests = {.stops = both, .count = 2}});
     ends_unused(s, (uint64_t[]){6, 7}, 2);
     none(s, MANAGER_FX_FILL);
     stored(s, MANAGER_FX_STORE_FINISH);

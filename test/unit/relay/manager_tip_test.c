@@ -18,7 +18,7 @@ static void look(struct script *s, const struct tx_stop *stops, size_t count)
 {
     feed(s, (struct manager_event){
                 .type = MANAGER_EV_REQUESTS,
-                .looked = {.stops = stops, .count = count, .account = &s->account}});
+                .requests = {.stops = stops, .count = count, .account = &s->account}});
 }
 
 static void cancel(struct script *s, uint64_t nonce, int64_t id)

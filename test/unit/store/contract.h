@@ -17,7 +17,7 @@ struct store_finish finish_of(const struct tx_end *rows, size_t n);
 
 /* contract_rows.c */
 void test_outbox_order(void **state);
-void test_look(void **state);
+void test_poll_requests(void **state);
 void test_idempotency(void **state);
 void test_admit(void **state);
 void test_snapshot_chunks(void **state);

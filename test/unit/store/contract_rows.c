@@ -49,7 +49,7 @@ void test_outbox_order(void **state)
 }
 
 /* Nothing to stop, no time ahead; a stale leader is not answered. */
-void test_look(void **state)
+void test_poll_requests(void **state)
 {
     (void)state;
     fx_enqueue(&x, &a, "plain", 0);

@@ -689,7 +689,7 @@ int main(void)
         BOTH(test_fencing),
         BOTH(test_expiry),
         BOTH(test_outbox_order),
-        BOTH(test_look),
+        BOTH(test_poll_requests),
         BOTH(test_idempotency),
         BOTH(test_admit),
         BOTH(test_snapshot_chunks),

@@ -134,7 +134,7 @@ void diff_beside_held_row(struct diff *d)
     int64_t id = diff_waiting(d, diff_chance(d, 70) ? &a->outbox : &a->signed_rows);
     char state[6];
     bool sure = a->reconcile_from < 0 && a->lead.timeline == d->db->timeline;
-    if (!sure || !mem_hold(d->mem_holder, id))
+    if (!sure || !mem_lock_row(d->mem_holder, id))
         return; /* after a failover cancel locks no row */
     free(diff_sql(d, DIFF_HOLDER, state, "BEGIN"));
     free(diff_sql(d, DIFF_HOLDER, state, "SELECT txrelay.cancel(%lld)", (long long)id));
@@ -148,7 +148,7 @@ void diff_beside_held_row(struct diff *d)
             diff_write(d);
     }
     free(diff_sql(d, DIFF_HOLDER, state, "ROLLBACK"));
-    mem_let_go(d->mem_holder);
+    mem_unlock_row(d->mem_holder);
 }
 
 /* ---- operators ---- */

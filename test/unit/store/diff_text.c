@@ -127,7 +127,7 @@ static void put_outbox(struct buf *b, const struct store_outbox *r, int64_t now_
     }
 }
 
-static void put_look(struct buf *b, const struct store_poll_requests *r)
+static void put_requests(struct buf *b, const struct store_poll_requests *r)
 {
     buf_printf(b, " ripe=%d", r->has_rows);
     put_time(b, "next", r->next_ms);
@@ -226,7 +226,7 @@ static void put_fields(struct buf *b, enum mem_request what, const union any_req
         put_outbox(b, &u->outbox, now_ms);
         return;
     case MEM_REQUEST_poll_requests:
-        put_look(b, &u->poll_requests);
+        put_requests(b, &u->poll_requests);
         return;
     case MEM_REQUEST_due:
         put_due(b, &u->due);

@@ -275,9 +275,9 @@ static void test_held_rows(void **state)
     take_lock(relay);
     int64_t epoch = claim(relay, "first"), first = enqueue(app, "1", NULL, 0),
             second = enqueue(app, "2", NULL, 0);
-    assert_true(mem_hold(app, first));
-    assert_false(mem_hold(other, first));
-    assert_false(mem_hold(other, 77));
+    assert_true(mem_lock_row(app, first));
+    assert_false(mem_lock_row(other, first));
+    assert_false(mem_lock_row(other, 77));
     struct store_outbox r = {.account = 1, .epoch = epoch, .limit = 10};
     mem_session_run(relay, MEM_REQUEST_outbox, &r.req);
     assert_int_equal(r.count, 1);
@@ -290,7 +290,7 @@ static void test_held_rows(void **state)
     struct store_finish rejected = {.account = 1, .epoch = epoch, .count = 1, .rows = &end};
     mem_session_run(relay, MEM_REQUEST_reject, &rejected.req);
     assert_int_equal(rejected.req.err.code, ERR_DB_CONFLICT);
-    mem_let_go(app);
+    mem_unlock_row(app);
     mem_session_run(relay, MEM_REQUEST_outbox, &r.req);
     assert_int_equal(r.count, 2);
     assert_int_equal(r.held_id, 0);

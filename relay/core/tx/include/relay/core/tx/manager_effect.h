@@ -142,7 +142,7 @@ struct manager_effect {
             int64_t ahead_ms; /* by which the database's clock is ahead of the chain's */
         } adopt;
         bool whole;      /* ASK_POOL: what this account signed is wanted with its bytes */
-        uint64_t number; /* ASK_UNFINAL, FOLLOW, NODE_BEHIND, LOOK, STORE_HEARD */
+        uint64_t number; /* ASK_UNFINAL, FOLLOW, NODE_BEHIND, POLL_REQUESTS, STORE_HEARD */
         char text[200];  /* ALERT */
     };
 };

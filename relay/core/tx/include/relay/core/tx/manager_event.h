@@ -138,11 +138,11 @@ struct manager_event {
             uint64_t reserved;
         } outbox;
         struct {
-            uint64_t number; /* of the last LOOK before it began */
+            uint64_t number; /* of the last request poll before it began */
             const struct tx_stop *stops;
             size_t count;
             const struct manager_account *account; /* NULL: nothing changed */
-        } looked;
+        } requests;
         struct {
             enum manager_effect_type write;
             union {

@@ -27,7 +27,7 @@ const struct kept_call *site__call(const struct site_account *a, uint32_t sender
     return c;
 }
 
-bool site__keep_call(struct site_account *a, uint32_t sender, uint64_t id, const uint8_t *call,
+bool site__cache_call(struct site_account *a, uint32_t sender, uint64_t id, const uint8_t *call,
                      size_t len)
 {
     if (site__call(a, sender, id))
@@ -47,7 +47,7 @@ const struct kept_bytes *site__bytes(const struct site_account *a, const struct 
     return b;
 }
 
-void site__keep_bytes(struct site_account *a, const struct site_signed *s)
+void site__cache_bytes(struct site_account *a, const struct site_signed *s)
 {
     if (!s->data || s->bytes.key >= a->members || site__bytes(a, &s->bytes.hash) ||
         !room_for(a, s->len))
@@ -95,7 +95,7 @@ void site__sweep(struct site_account *a, uint64_t final, const uint64_t *next)
     }
 }
 
-void site__keep_nothing(struct site_account *a)
+void site__cache_clear(struct site_account *a)
 {
     struct kept_call *c, *next_call;
     struct kept_bytes *b, *next_bytes;
