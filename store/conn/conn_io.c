@@ -118,6 +118,27 @@ static void take_notifies(struct conn *c)
     }
 }
 
+bool conn__socket_open(struct conn *c)
+{
+    if (PQsocket(c->pg) < 0)
+        c->poll = loop_poll_close(c->poll);
+    return c->poll != NULL;
+}
+
+static bool is_busy(struct conn *c)
+{
+    bool busy = PQisBusy(c->pg);
+    conn__socket_open(c);
+    return busy;
+}
+
+static PGresult *next_result(struct conn *c)
+{
+    PGresult *res = PQgetResult(c->pg);
+    conn__socket_open(c);
+    return res;
+}
+
 /* In a pipeline each query ends with NULL and each Sync without one; two NULLs in a row mean that
  * nothing is there. Outside, NULL ends the query. Every callback may end the session. */
 static void drain(struct conn *c)
@@ -125,8 +146,8 @@ static void drain(struct conn *c)
     PGconn *pg = c->pg;
     uint64_t session = c->session;
     int nulls = 0;
-    while (c->session == session && !list_empty(&c->sent) && nulls < 2 && !PQisBusy(pg)) {
-        PGresult *res = PQgetResult(pg);
+    while (c->session == session && !list_empty(&c->sent) && nulls < 2 && !is_busy(c)) {
+        PGresult *res = next_result(c);
         if (res) {
             nulls = 0;
             take_result(c, res);
@@ -165,6 +186,7 @@ bool conn__read(struct conn *c)
     uint64_t session = c->session;
     do {
         bool ok = PQconsumeInput(pg);
+        ok = conn__socket_open(c) && ok;
         drain(c); /* also on failure: what came before the end counts */
         if (c->session != session)
             return false;

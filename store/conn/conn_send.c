@@ -106,6 +106,13 @@ static bool give_to_libpq(struct conn *c, struct conn_query *q, const char *name
     return ok && (c->config.plain || PQpipelineSync(c->pg));
 }
 
+static void check_later(struct conn *c)
+{
+    struct err err = {0};
+    conn__connect_err(c->pg, &err);
+    conn__check_later(c, &err);
+}
+
 static void send_query(struct conn *c, struct conn_query *q, const char *name, const char *sql,
                        int nparams, const struct conn_param *params, int result_format)
 {
@@ -116,11 +123,9 @@ static void send_query(struct conn *c, struct conn_query *q, const char *name, c
     }
     list_append(&c->sent, &q->node);
     c->bytes_in_flight += q->bytes;
-    if (!give_to_libpq(c, q, name, sql, nparams, params, result_format)) {
-        struct err err = {0};
-        conn__connect_err(c->pg, &err);
-        conn__check_later(c, &err);
-    }
+    bool ok = give_to_libpq(c, q, name, sql, nparams, params, result_format);
+    if (!conn__socket_open(c) || !ok)
+        check_later(c);
 }
 
 static bool has_room(const struct conn *c, size_t bytes)
@@ -137,10 +142,8 @@ static bool has_room(const struct conn *c, size_t bytes)
 void conn__flush(struct conn *c)
 {
     int rc = PQflush(c->pg);
-    if (rc < 0) {
-        struct err err = {0};
-        conn__connect_err(c->pg, &err);
-        conn__check_later(c, &err);
+    if (!conn__socket_open(c) || rc < 0) {
+        check_later(c);
         return;
     }
     /* Not writable for longer than needed: the loop polls level-triggered. */
