@@ -1,7 +1,10 @@
 /* txrelay: the command line. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/near.h"
 #include "cli.h"
@@ -60,9 +63,22 @@ static int help(int argc, char **argv)
     return unknown(argv[1]);
 }
 
+/* What was printed and is lost must not look done: a full disk, a closed descriptor. A reader that
+ * had enough (head) closes the pipe, and that is no failure. */
+static void flush_stdout(void)
+{
+    bool failed = ferror(stdout) != 0;
+    bool lost = fclose(stdout) != 0;
+    if ((!failed && !lost) || errno == EPIPE)
+        return;
+    fprintf(stderr, "txrelay: standard output could not be written: %s\n", strerror(errno));
+    _exit(EXIT_FAILED);
+}
+
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
+    atexit(flush_stdout);
     if (argc < 2)
         return usage(stderr, EXIT_USAGE);
     const char *first = argv[1];

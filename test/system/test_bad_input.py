@@ -29,6 +29,18 @@ class BadInput(unittest.TestCase):
                 self.assertIn('word', done.stderr)
                 self.assertIn(command, cli(command, '--help').stdout)
 
+    def test_output_that_is_lost_is_a_failure(self):
+        """Of every command's help, and of what prints by itself; a reader that has enough is none."""
+        commands = [line.split()[0] for line in cli('help').stdout.split('usage:')[1].splitlines() if line.startswith('  ') and line.strip()]
+        for line in [['--version'], ['--help'], ['help']] + [[command, '--help'] for command in commands]:
+            with self.subTest(line=line):
+                with open('/dev/full', 'w') as full:
+                    done = subprocess.run([proc.TXRELAY, *line], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+                self.assertEqual((done.returncode, done.stderr),
+                                 (1, 'txrelay: standard output could not be written: No space left on device\n'))
+        done = subprocess.run(['bash', '-c', f'set -o pipefail; {proc.TXRELAY} --help | (exec <&-)'], stderr=subprocess.PIPE, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, b''))
+
     def test_unknown_account(self):
         with World() as world:
             relay = world.relay('one')
