@@ -100,7 +100,7 @@ void site__consider(struct site_core *c, uint64_t now, uint32_t from, uint64_t n
     site__add_grant(t, bytes, from);
     site__move_tx(c, t, SITE_TX_GRANTING);
     t->acked = t->again = false;
-    site__store(c, SITE_FX_STORE_GRANT, c->config.self, t->id, bytes);
+    site__store(c, SITE_FX_STORE_GRANT, from, t->id, bytes);
     if (PLANTED(SITE_EARLY))
         send_grant(c, now, t, &t->grants[t->grant_count - 1]);
 }

@@ -61,7 +61,7 @@ struct site_room_loaded {
 /* A STORE effect of the core with its bytes. */
 struct site_room_write {
     enum site_effect_type type;
-    uint32_t sender;
+    uint32_t sender; /* of a grant: who proposed the bytes */
     uint64_t id;
     enum site_end end;
     uint64_t height;

@@ -190,9 +190,10 @@ struct store_site_write {
     const char *fee;             /* decimal; NULL: not known */
 };
 
-/* All or nothing. It is refused where a rule does not hold, which is a fault of the caller: bytes
- * that are granted while others at another place can be included, or during the wait; bytes that
- * outlive final + era_blocks; a transaction that is stopped while its bytes can be included. */
+/* All or nothing. Rows and `next` are read before the start returns. It is refused where a rule
+ * does not hold, which is a fault of the caller: bytes that are granted while others at another
+ * place can be included, or during the wait; bytes that outlive final + era_blocks; a transaction
+ * that is stopped while its bytes can be included. */
 struct store_site_apply {
     /* in */
     int32_t account;

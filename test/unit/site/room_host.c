@@ -23,7 +23,7 @@ static uint64_t get64(const uint8_t *at)
     return v;
 }
 
-static void call_of(uint32_t sender, uint64_t id, uint8_t call[16])
+void host_call(uint32_t sender, uint64_t id, uint8_t call[16])
 {
     put64(call, sender);
     put64(call + 8, id);
@@ -85,7 +85,7 @@ size_t chain_effects(const struct world *w, uint32_t sender, uint64_t id)
 {
     uint8_t call[16];
     size_t n = 0;
-    call_of(sender, id, call);
+    host_call(sender, id, call);
     for (size_t i = 0; i < w->chain.count; i++) {
         const struct extrinsic *e = w->chain.all[i];
         n += e->included && e->included <= w->chain.final && !memcmp(e->data + 32, call, 16);
@@ -113,25 +113,33 @@ static void include(struct chain *c)
     c->final = c->height > FINALITY ? c->height - FINALITY : 0;
 }
 
+size_t chain_used(const struct host *h, struct site_used used[ROWS_MAX])
+{
+    const struct chain *c = &h->w->chain;
+    size_t n = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        const struct extrinsic *e = c->all[i];
+        if (e->included != h->fed)
+            continue;
+        INVARIANT(n < ROWS_MAX);
+        used[n] = (struct site_used){.bytes = e->s.bytes};
+        if (get64(e->data + 32) == h->self)
+            used[n].id = h->db.rows[get64(e->data + 40) - 1].id;
+        n++;
+    }
+    return n;
+}
+
 static void tell(struct host *h)
 {
-    struct chain *c = &h->w->chain;
+    const struct chain *c = &h->w->chain;
     struct site_used used[ROWS_MAX];
     if (!h->room)
         return;
     site_account_head(h->account, c->height, c->next[h->w->own_keys ? h->self : 0]);
     while (h->loaded && h->fed < c->final) {
-        size_t n = 0;
         h->fed++;
-        for (size_t i = 0; i < c->count; i++)
-            if (c->all[i]->included == h->fed) {
-                INVARIANT(n < ROWS_MAX);
-                used[n] = (struct site_used){.bytes = c->all[i]->s.bytes};
-                if (get64(c->all[i]->data + 32) == h->self)
-                    used[n].id = get64(c->all[i]->data + 40);
-                n++;
-            }
-        site_account_final(h->account, h->fed, c->next_at[h->fed], used, n);
+        site_account_final(h->account, h->fed, c->next_at[h->fed], used, chain_used(h, used));
     }
 }
 
@@ -317,7 +325,7 @@ void host_enqueue(struct host *h, size_t count)
         INVARIANT(h->db.count < ROWS_MAX);
         struct row *r = &h->db.rows[h->db.count++];
         r->id = h->db.count;
-        call_of(h->self, r->id, r->call);
+        host_call(h->self, r->id, r->call);
         h->db.open++;
         if (h->loaded)
             site_account_rows(
@@ -365,7 +373,7 @@ static void sign(void *arg, struct site_account *a, const struct site_room_sign 
     if (s->call)
         memcpy(j->call, s->call, 16);
     else
-        call_of(UINT32_MAX, s->id, j->call);
+        host_call(UINT32_MAX, s->id, j->call);
 }
 
 static void submit(void *arg, struct site_account *a, const struct site_signed *attempt)

@@ -286,7 +286,7 @@ enum site_end { SITE_OK, SITE_CANCELLED };
 struct site_effect {
     enum site_effect_type type;
     uint64_t batch;  /* STORE; of LOAD, its number */
-    uint32_t sender; /* whose transaction */
+    uint32_t sender; /* whose transaction; STORE_GRANT: who proposed the bytes */
     uint64_t id;
     enum site_end end;
     uint64_t height;         /* STORE_FINAL, STORE_WAIT; SIGN: the death */

@@ -1,0 +1,68 @@
+/* The database of an account that has several sites: what a room (site/room.h) wants loaded and
+ * stored becomes requests (store/sites.h), and their answers go back to the room.
+ *
+ *   room: load, store --> tables --> store_sites --> Postgres
+ *   room <-- loaded, rows, cancel, stored <-- tables
+ *
+ * Each leadership has an epoch. What is answered for an older one, or after a write whose outcome
+ * is not known, is ignored: the room loads again then. */
+#ifndef SITE_TABLES_H
+#define SITE_TABLES_H
+
+#include "site/room.h"
+#include "store/sites.h"
+
+struct site_tables;
+
+struct site_tables_config {
+    struct store_sites *store; /* borrowed; closed before the tables are freed */
+    struct site_account *account;
+    uint32_t self, members;
+    int32_t row; /* of the account in this database */
+    /* Fills birth, tip and versions, which are read from the bytes; they are for the record. NULL:
+     * not known. */
+    void (*describe)(void *arg, const uint8_t *data, size_t len, struct store_site_write *ret);
+    /* A request failed. What has to follow from it is done; lost leaderships are for the host to
+     * tell the election. */
+    void (*failed)(void *arg, const char *request, const struct err *err);
+    /* An answer to site_tables_poll. next_ms: until the next one is wanted; -1: when the doorbell
+     * rings. `more`: the limit was reached. */
+    void (*polled)(void *arg, bool more, int64_t next_ms);
+    void *arg;
+};
+
+/* How a transaction of this site ended in a finalized block. */
+struct site_tables_end {
+    const char *outcome; /* "ok", "dispatch_error", "unknown" */
+    const char *error;   /* NULL: none */
+    int64_t index;       /* of the extrinsic in the block */
+    const char *fee;     /* decimal; NULL: not known */
+};
+
+struct site_tables_block {
+    uint64_t number;
+    const uint8_t *hash;
+    const uint64_t *next; /* of each key, after it */
+    const struct site_used *used;
+    const struct site_tables_end *ends; /* one for each of `used` */
+    size_t count;
+};
+
+struct site_tables *site_tables_new(const struct site_tables_config *config);
+struct site_tables *site_tables_free(struct site_tables *t);
+
+/* This relay leads under this epoch, and leader_site_setup is done; 0: not any more. Tells the
+ * room. */
+void site_tables_lead(struct site_tables *t, int64_t epoch);
+/* The operations of the room. */
+void site_tables_load(struct site_tables *t, uint64_t load);
+void site_tables_store(struct site_tables *t, uint64_t batch, const struct site_room_write *writes,
+                       size_t count);
+/* Brings at most `limit` rows that the room does not know, and what is to be stopped. One at a
+ * time: false: one is on its way, or nothing is loaded. */
+bool site_tables_poll(struct site_tables *t, uint32_t limit);
+/* The next finalized block, to the room: with how transactions ended, for what the room wants
+ * stored then. */
+void site_tables_final(struct site_tables *t, const struct site_tables_block *b);
+
+#endif
