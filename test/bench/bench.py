@@ -86,6 +86,7 @@ def parse():
     p.add_argument('--http-seconds', type=int, default=20)
     p.add_argument('--http-beside', type=int, default=1000, help='http: enqueues a second of the relay')
     p.add_argument('--http-count', type=int, default=20000, help='http: of each run beside')
+    p.add_argument('--http-pages', type=int, default=200, help='http: that read all events beside')
     p.add_argument('--http-rounds', type=int, default=3)
     p.add_argument('--follow-count', type=int, default=5000, help='follow: of the burst')
     p.add_argument('--minutes', type=float, default=30, help='soak: how long')

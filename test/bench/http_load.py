@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Readers of events and requests, for the suite http. http_load.py events ADDRESS TOKEN COUNT QUERY, or asks ADDRESS TOKEN RATE
-TARGET. It says "ready", and at the end of its input one line of JSON: for events the delays from the end's own time to here (s) and how
-many ends each reader got; for asks how many were answered, and how late (s)."""
+TARGET, or pages ADDRESS TOKEN COUNT. It says "ready", and at the end of its input one line of JSON: for events the delays from the
+end's own time to here (s) and how many ends each reader got; for asks how many were answered, and how late (s)."""
 import json
 import re
 import selectors
@@ -50,6 +50,39 @@ def events(address, token, count, query):
                 late.append(now - datetime.fromisoformat(at.decode()).timestamp())
 
 
+def pages(address, token, count):
+    """Pages that are open somewhere: each reads all events, and looks at none here. A page that was too slow comes again, as pages do."""
+    select, live, got, closed = selectors.DefaultSelector(), 0, 0, 0
+
+    def start():
+        s = connect(address)
+        s.sendall(request(token, '/v1/events'))
+        s.setblocking(False)
+        select.register(s, selectors.EVENT_READ, [b''])
+
+    for _ in range(int(count)):
+        start()
+    select.register(sys.stdin, selectors.EVENT_READ, None)
+    while True:
+        for key, _ in select.select():
+            if key.data is None:
+                return {'bytes': got, 'closed': closed}
+            data = key.fileobj.recv(1 << 20)
+            got += len(data)
+            if not data:
+                closed += 1
+                select.unregister(key.fileobj)
+                key.fileobj.close()
+                start()
+            elif live < int(count):
+                key.data[0] += data
+                if b'"event":"live"' in key.data[0]:
+                    key.data[0] = b''
+                    live += 1
+                    if live == int(count):
+                        print('ready', flush=True)
+
+
 def asks(address, token, rate, target):
     """Each on one of eight connections, at its time; late counts from that time, so a server that is slow is seen."""
     select, idle, waits, late, sent = selectors.DefaultSelector(), [], {}, [], 0
@@ -80,4 +113,4 @@ def asks(address, token, rate, target):
                 key.data[0] = b''
 
 
-print(json.dumps({'events': events, 'asks': asks}[sys.argv[1]](*sys.argv[2:])))
+print(json.dumps({'events': events, 'pages': pages, 'asks': asks}[sys.argv[1]](*sys.argv[2:])))

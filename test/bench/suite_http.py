@@ -1,8 +1,8 @@
 """http: readers of events over HTTP, and requests, at one relay.
 
   late   --http-readers readers of everything at --http-rate enqueues a second: from the time of an end's record to each reader
-  beside the relay's rate over --http-count transactions at --http-beside enqueues a second, alone; beside 200 readers that each wait
-         for ends of one kind; and beside these and 500 requests a second. In turns, so that a slow minute is in all of them"""
+  beside the relay's rate over --http-count transactions at --http-beside enqueues a second, alone; beside 200 pages that read all
+         events; and beside these and 500 requests a second. In turns, so that a slow minute is in all of them"""
 import json
 import os
 import statistics
@@ -54,7 +54,7 @@ def late(server, args):
 
 def rate(server, args, readers, asks):
     stand, address, token = stand_of(server)
-    loads = [Load('events', address, token, readers, '?state=failed')] if readers else []
+    loads = [Load('pages', address, token, readers)] if readers else []
     if asks:
         loads.append(Load('asks', address, token, asks, '/v1/accounts/bench0/nonces?limit=10'))
     begun = stand.ask('SELECT extract(epoch FROM clock_timestamp())::float8')
@@ -62,23 +62,26 @@ def rate(server, args, readers, asks):
     writers.child.wait(300)
     stand.end()
     count, last = stand.pg.query('SELECT count(*), extract(epoch FROM max(finished_at))::float8 FROM txrelay.finished_transactions')[0]
-    answered = [load.end() for load in loads][-1] if asks else None
+    found = [load.end() for load in loads]
     stand.close()
-    return count / (last - begun), answered
+    return count / (last - begun), found[-1] if asks else None, found[0] if readers else None
 
 
 def run(_, args):
     server = DurablePostgres({'max_connections': '400'})
     first = late(server, args)
     save(args, 'http', first)
-    ways = [('alone', 0, 0), ('200 readers', 200, 0), ('200 readers, 500 requests/s', 200, 500)]
-    rates, asked = {name: [] for name, _, _ in ways}, []
+    pages = args.http_pages
+    ways = [('alone', 0, 0), (f'{pages} pages', pages, 0), (f'{pages} pages, 500 requests/s', pages, 500)]
+    rates, asked, read = {name: [] for name, _, _ in ways}, [], []
     for _ in range(args.http_rounds):
         for name, readers, asks in ways:
-            per_s, answered = rate(server, args, readers, asks)
+            per_s, answered, seen = rate(server, args, readers, asks)
             rates[name].append(per_s)
             if answered:
                 asked.append(answered)
+            if seen:
+                read.append(seen)
     alone = statistics.median(rates['alone'])
     table(f'http: {first["readers"]} readers at {args.http_rate} tx/s, from the record of an end to its reader', ['ends', 'p50 ms', 'p99 ms', 'max ms'],
           [[str(first['ends'])] + [f'{first[q]:.1f}' for q in ('p50', 'p99', 'max')]])
@@ -87,6 +90,8 @@ def run(_, args):
     wait = quantiles([x for a in asked for x in a['late']])
     per_s = statistics.median(a['answered'] / a['seconds'] for a in asked)
     table('http: requests', ['answered/s', 'p50 ms', 'p99 ms'], [[f'{per_s:.0f}', f'{wait["p50"] * 1000:.1f}', f'{wait["p99"] * 1000:.1f}']])
-    results = {'late': first, 'rates': rates, 'requests': {'per_s': per_s, **wait}}
+    got, closed = statistics.median(r['bytes'] for r in read), sum(r['closed'] for r in read)
+    table('http: pages', ['MB in a run', 'closed as too slow'], [[f'{got / 1e6:.0f}', str(closed)]])
+    results = {'late': first, 'rates': rates, 'pages': read, 'requests': {'per_s': per_s, **wait}}
     save(args, 'http', results)
     return results
