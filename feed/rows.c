@@ -10,7 +10,7 @@
 enum {
     READ_MS = 2000, /* how often to look for new and changed feeds */
     FIRST_MS = 50,  /* the first read failed, and publishers wait: again after this, then later */
-    AGAIN_MS = 200,  /* from one read to the next that publishers of unknown feeds cause */
+    AGAIN_MS = 200, /* from one read to the next that publishers of unknown feeds cause */
 };
 
 static uint64_t number_of(const json_t *options, const char *name)

@@ -56,9 +56,10 @@ bool listen__time_parse(const char *text, int64_t *ret_us)
 {
     const char *at = text;
     int year, month, day, hour, minute, second, micro = 0;
-    if (!digits(&at, 4, &year) || !expect(&at, '-') || !digits(&at, 2, &month) || !expect(&at, '-') ||
-        !digits(&at, 2, &day) || !expect(&at, 'T') || !digits(&at, 2, &hour) || !expect(&at, ':') ||
-        !digits(&at, 2, &minute) || !expect(&at, ':') || !digits(&at, 2, &second))
+    if (!digits(&at, 4, &year) || !expect(&at, '-') || !digits(&at, 2, &month) ||
+        !expect(&at, '-') || !digits(&at, 2, &day) || !expect(&at, 'T') || !digits(&at, 2, &hour) ||
+        !expect(&at, ':') || !digits(&at, 2, &minute) || !expect(&at, ':') ||
+        !digits(&at, 2, &second))
         return false;
     if (expect(&at, '.') && !digits(&at, 6, &micro))
         return false;

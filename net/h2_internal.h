@@ -171,7 +171,7 @@ void grpc__call_bytes(struct grpc_call *call, const uint8_t *data, size_t len);
 void grpc__call_half(struct grpc_call *call);          /* the peer ended its side */
 bool grpc__call_blocked(const struct grpc_call *call); /* takes nothing now */
 void grpc__call_take_held(struct grpc_call *call);     /* unless it is blocked */
-void grpc__call_report_half(struct grpc_call *call);     /* once every message is delivered */
+void grpc__call_report_half(struct grpc_call *call);   /* once every message is delivered */
 
 /* ---- grpc_send.c ---- */
 /* Of nghttp2's data provider, whose source is the call. */

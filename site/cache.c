@@ -28,7 +28,7 @@ const struct kept_call *site__call(const struct site_account *a, uint32_t sender
 }
 
 bool site__cache_call(struct site_account *a, uint32_t sender, uint64_t id, const uint8_t *call,
-                     size_t len)
+                      size_t len)
 {
     if (site__call(a, sender, id))
         return true;

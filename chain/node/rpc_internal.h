@@ -173,7 +173,7 @@ void rpc__follow_reset(struct rpc *r); /* the connection is lost; all calls have
 /* Notify this subscription from now on. False: another one of its kind is served already. */
 bool rpc__watch_start(struct rpc *r, enum follow_watch_kind kind, struct rpc_sub *sub);
 bool rpc__watch_stop(struct rpc *r, const struct rpc_sub *sub); /* false: it is not one */
-void rpc__watches_check(struct rpc *r);                          /* the window has changed */
+void rpc__watches_check(struct rpc *r);                         /* the window has changed */
 void rpc__watches_reset(struct rpc *r);                         /* their subscriptions have ended */
 void rpc__watches_end(struct rpc *r, const struct err *why);    /* end their subscriptions */
 

@@ -120,7 +120,7 @@ void elector__on_release_reply(struct elector *e, uint64_t now, const struct ele
 /* ---- elector_tenure.c ---- */
 
 void elector__report_gate(struct elector *e, struct elector_account *a, bool open,
-                        const char *reason);
+                          const char *reason);
 /* The claim was granted, and a.orphan_claim is its epoch. */
 void elector__promote(struct elector *e, struct elector_account *a, uint64_t now);
 /* The gate shuts before any effect is listed. `orphan_claim`: the claim in the table may still be

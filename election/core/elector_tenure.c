@@ -3,7 +3,8 @@
 #include "base/check.h"
 #include "elector_internal.h"
 
-void elector__report_gate(struct elector *e, struct elector_account *a, bool open, const char *reason)
+void elector__report_gate(struct elector *e, struct elector_account *a, bool open,
+                          const char *reason)
 {
     if (open == a->gate_open)
         return;
@@ -101,7 +102,7 @@ void elector__on_renew_reply(struct elector *e, uint64_t now, const struct elect
         elector__set_due(e, a, elector__tenure_end(e, a));
         bool open = elector__gate_open(e, a, now);
         elector__report_gate(e, a, open,
-                           open ? "the claim was renewed" : "the renewal came too late");
+                             open ? "the claim was renewed" : "the renewal came too late");
     }
 }
 

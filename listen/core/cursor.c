@@ -20,7 +20,7 @@ static struct cursor_effect *emit(struct cursor *c, enum cursor_effect_type type
 }
 
 static void emit_event(struct cursor *c, enum listen_kind kind, const struct listen_event *row,
-                 bool from_scan)
+                       bool from_scan)
 {
     struct cursor_effect *fx = emit(c, CURSOR_FX_EVENT);
     fx->event = *row;

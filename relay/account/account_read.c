@@ -321,9 +321,9 @@ static void send_requests(struct op *op)
     struct manager_account facts = account_facts(&r->facts);
     account_event(op->account, &(struct manager_event){.type = MANAGER_EV_REQUESTS,
                                                        .requests = {.number = op->serial,
-                                                                  .stops = r->stops,
-                                                                  .count = r->count,
-                                                                  .account = &facts}});
+                                                                    .stops = r->stops,
+                                                                    .count = r->count,
+                                                                    .account = &facts}});
 }
 
 static void on_requests(struct store_req *req)

@@ -19,7 +19,7 @@ static void to_leaders(struct service *s, const struct manager_event *ev)
 }
 
 void service_send_chain_event(struct account *a, enum manager_event_type type,
-                        const struct node_info *info)
+                              const struct node_info *info)
 {
     struct err err;
     bool supported = sign_supported(a, info->metadata, &err) == 0;

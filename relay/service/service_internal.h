@@ -78,8 +78,9 @@ void service_feeds_metrics(const struct service *s, struct buf *out);
 void service_guests_metrics(const struct service *s, struct buf *out);
 
 /* service_chain.c: what the node says */
-void service_send_chain_event(struct account *a, enum manager_event_type type,
-                        const struct node_info *info); /* CHAIN_UP or RUNTIME, to its manager */
+void service_send_chain_event(
+    struct account *a, enum manager_event_type type,
+    const struct node_info *info); /* CHAIN_UP or RUNTIME, to its manager */
 void service_follow(struct service *s, uint64_t number);
 
 /* service_handover.c: giving accounts up */

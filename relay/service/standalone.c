@@ -26,7 +26,7 @@ enum { INPUT_LINE_MAX = 4 << 20 };
 struct standalone {
     struct room room;
     struct loop_stream *input;
-    struct loop_task task;       /* whether all has ended */
+    struct loop_task task; /* whether all has ended */
     bool input_ended;
     size_t asked; /* lines of the input that the store has not answered */
 };

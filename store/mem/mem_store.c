@@ -100,7 +100,7 @@ static int64_t wall_us(void *arg)
 }
 
 static void report_event(const struct store_mem *s, const char *kind, const struct mem_notice *n,
-                       const char *outcome, const char *error)
+                         const char *outcome, const char *error)
 {
     static const uint8_t no_hash[32];
     if (s->config.on_event)

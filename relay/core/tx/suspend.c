@@ -137,12 +137,13 @@ void manager__signing_refused(struct manager *m, const char *why)
 
 static enum suspension_action next(const struct manager *m)
 {
-    return suspension_next(&(struct suspension_view){.payment = m->suspension.why == MANAGER_SUSPENSION_PAYMENT,
-                                         .leading = m->phase == MANAGER_LEADING,
-                                         .rows_open = line_not_in_block(&m->line) > 0,
-                                         .loaded = m->phase >= MANAGER_CHAIN_WAIT,
-                                         .unstored = m->suspension.wanted,
-                                         .storing = m->writes.out[MANAGER_FX_STORE_PAUSE]});
+    return suspension_next(
+        &(struct suspension_view){.payment = m->suspension.why == MANAGER_SUSPENSION_PAYMENT,
+                                  .leading = m->phase == MANAGER_LEADING,
+                                  .rows_open = line_not_in_block(&m->line) > 0,
+                                  .loaded = m->phase >= MANAGER_CHAIN_WAIT,
+                                  .unstored = m->suspension.wanted,
+                                  .storing = m->writes.out[MANAGER_FX_STORE_PAUSE]});
 }
 
 void manager__suspension_pump(struct manager *m)

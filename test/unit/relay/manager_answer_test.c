@@ -136,8 +136,8 @@ static void cancel(struct course *c, int64_t id)
 {
     struct tx_stop x = {
         .nonce = NONCE, .id = id, .outcome = "cancelled", .reason = "so it was said"};
-    give(c,
-         (struct manager_event){.type = MANAGER_EV_REQUESTS, .requests = {.stops = &x, .count = 1}});
+    give(c, (struct manager_event){.type = MANAGER_EV_REQUESTS,
+                                   .requests = {.stops = &x, .count = 1}});
 }
 
 static void sign(struct course *c, const struct work *w)
@@ -384,8 +384,9 @@ static bool must_race(const struct answer *a, enum cancelled cancelled, bool tip
 static void allow_tips(struct course *c)
 {
     static const struct manager_account account = {.tip_cap = MANAGER_NO_CAP};
-    give(c, (struct manager_event){.type = MANAGER_EV_REQUESTS,
-                                   .requests = {.number = c->s->request_poll, .account = &account}});
+    give(c,
+         (struct manager_event){.type = MANAGER_EV_REQUESTS,
+                                .requests = {.number = c->s->request_poll, .account = &account}});
 }
 
 static void go(struct course *c, enum cancelled cancelled, bool tips)

@@ -34,12 +34,12 @@ struct script {
     int64_t era;                    /* blocks of life of new attempts, -1 immortal */
     struct manager_account account; /* what the snapshot says; no tips unless a test sets a cap */
     int64_t used_nonce, used_block;
-    uint64_t follow;   /* the height that was asked for last */
+    uint64_t follow;       /* the height that was asked for last */
     uint64_t request_poll; /* number of the last request poll */
-    bool inner;        /* failures in blocks are inner ones */
-    bool unverified;   /* nobody can tell whether signatures in blocks are right */
-    unsigned refusals; /* stored so far */
-    char refusal[200]; /* the last one */
+    bool inner;            /* failures in blocks are inner ones */
+    bool unverified;       /* nobody can tell whether signatures in blocks are right */
+    unsigned refusals;     /* stored so far */
+    char refusal[200];     /* the last one */
 };
 
 struct script *script_new(const struct manager_config *config);

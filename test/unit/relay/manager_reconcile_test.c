@@ -694,8 +694,9 @@ static void nothing_ends(void **state)
     s = waiting(rows, 2, 120);
     struct tx_stop stop = {
         .nonce = 4, .id = rows[1].id, .outcome = "cancelled", .reason = "cancelled by postgres"};
-    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
-                                   .requests = {.number = s->request_poll, .stops = &stop, .count = 1}});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_REQUESTS,
+                .requests = {.number = s->request_poll, .stops = &stop, .count = 1}});
     struct tx_included x = signed_at(3, 9, 77);
     block(s, 99, 4, 1, &x);
     expect_alert(s, "which this relay did not sign");
@@ -765,8 +766,9 @@ static void no_stop_in_the_wait(void **state)
     s = waiting(&row, 1, 100);
     struct tx_stop stop = {
         .nonce = 3, .id = row.id, .outcome = "cancelled", .reason = "cancelled by postgres"};
-    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
-                                   .requests = {.number = s->request_poll, .stops = &stop, .count = 1}});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_REQUESTS,
+                .requests = {.number = s->request_poll, .stops = &stop, .count = 1}});
     struct tx_included x = signed_at(3, 1, 3);
     memcpy(x.hash, own, 32);
     x.result.outcome = DISPATCH_FAILED;

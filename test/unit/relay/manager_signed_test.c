@@ -698,8 +698,9 @@ static void never_outbid(void **state)
     signed_admitted(s);
     accept(s, 5);
     struct tx_stop bump = {.nonce = 5, .id = 1, .tip = 50};
-    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
-                                   .requests = {.stops = &bump, .count = 1, .account = &s->account}});
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_REQUESTS,
+                                .requests = {.stops = &bump, .count = 1, .account = &s->account}});
     for (unsigned i = 0; i < 12; i++) {
         none(s, MANAGER_FX_RESIGN);
         none(s, MANAGER_FX_FILL);

@@ -6,8 +6,8 @@
 static void stop(struct script *s, uint64_t nonce, int64_t id, const char *outcome)
 {
     struct tx_stop x = {.nonce = nonce, .id = id, .outcome = outcome, .reason = "so it was said"};
-    feed(s,
-         (struct manager_event){.type = MANAGER_EV_REQUESTS, .requests = {.stops = &x, .count = 1}});
+    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
+                                   .requests = {.stops = &x, .count = 1}});
 }
 
 /* Leading with one row at nonce 5, id 1, committed and on the wire. */
