@@ -64,7 +64,7 @@ void site__step(struct site_account *a, const struct site_event *ev);
 struct site_account *site__account(const struct site_room *r,
                                    const uint8_t id[SELECTOR_ACCOUNT_BYTES]);
 
-/* cache.c: what is cached already stays as it is. Beyond the cap nothing of other sites is cached. */
+/* cache.c: what it has stays as it is. Beyond the cap nothing of other sites is cached. */
 
 bool site__cache_call(struct site_account *a, uint32_t sender, uint64_t id, const uint8_t *call,
                       size_t len); /* false: it is not kept */

@@ -154,8 +154,8 @@ void conn__answer_posted(struct loop_task *task); /* the query failed before it 
 /* conn_io.c */
 void conn__io_start(struct conn *c); /* poll of an established session */
 /* After each call of libpq that reads or writes: it closes its descriptor by itself when a session
- * fails, and the system gives the number to whoever opens the next one. The poll ends in the same
- * moment; false: the caller ends the session, now or by conn__check_later. */
+ * fails, and the next one that is opened gets its number. The poll ends in the same moment. False:
+ * the caller ends the session, now or by conn__check_later. */
 bool conn__socket_open(struct conn *c);
 void conn__notice(void *arg, const PGresult *res);
 bool conn__read(struct conn *c); /* false: the session is gone */

@@ -71,8 +71,7 @@ void mem__cancel(struct mem_session *s, struct store_ask *r)
             return;
         }
         ask_cancel(a, r->id);
-        r->answer = "requested";
-        mem__notify_wake(s->db, a);
+        r->answer = "requested"; /* the leader polls once it is reconciled */
         return;
     }
     if (row->table != MEM_PENDING) {

@@ -1,5 +1,5 @@
-/* libpq closes its descriptor by itself when a session fails, and the number goes to whoever opens
- * the next one: a connection that a listener accepts, another session. Whatever ends a session, and
+/* libpq closes its descriptor by itself when a session fails, and the next one that is opened gets
+ * its number: a connection that a listener accepts, another session. Whatever ends a session, and
  * whenever the connection notices, others can poll that number at once. Between the connection and
  * the server stands a proxy, a thread, that ends sessions in each way. */
 #include "fixture.h"
