@@ -276,7 +276,9 @@ class DelayFail(unittest.TestCase):
         wrong = [f'{c}: {text}' for c, r, text, _ in results if r is None]
         self.assertFalse(wrong, '\n'.join(wrong))
         for fault, late in lateness(results).items():
-            self.assertLessEqual(leadership.quantile(late, 0.5), BOUND_S[fault] * 1000, fault)
+            # Those of a group share one restart: their median is one event, and as late as the machine is busy.
+            bound = BOUND_S[fault] * (SLOW if fault == 'restart' else 1)
+            self.assertLessEqual(leadership.quantile(late, 0.5), bound * 1000, fault)
 
 
 if __name__ == '__main__':
