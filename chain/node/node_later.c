@@ -7,7 +7,6 @@
  * none does for a minute. */
 #include "node_later.h"
 
-#include "base/check.h"
 #include "node_internal.h"
 
 enum {

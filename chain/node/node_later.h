@@ -2,7 +2,6 @@
 #ifndef CHAIN_NODE_NODE_LATER_H
 #define CHAIN_NODE_NODE_LATER_H
 
-#include "base/list.h"
 #include "loop/loop.h"
 
 struct node;

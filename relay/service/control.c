@@ -67,9 +67,12 @@ struct sending {
 
 static struct sending *sending_new(struct control *c, struct loop_peer *peer)
 {
+    unsigned uid;
     struct sending *x = xcalloc(1, sizeof(*x));
     x->service = c->room.service;
     x->peer = peer;
+    if (loop_peer_uid(peer, &uid))
+        snprintf(x->creator, sizeof(x->creator), "uid:%u", uid);
     list_append(&c->sendings, &x->node);
     c->room.service->ops++;
     return x;
@@ -129,7 +132,6 @@ static void refuse_follower(struct service *s, struct account *a, struct loop_pe
 static void cmd_send(struct control *c, struct loop_peer *peer, json_t *request)
 {
     struct err err;
-    unsigned uid;
     struct service *s = c->room.service;
     struct sending *x = sending_new(c, peer);
     struct store_enqueue *r = &x->u.enqueue.req;
@@ -139,10 +141,8 @@ static void cmd_send(struct control *c, struct loop_peer *peer, json_t *request)
         rc = err_set(&err, ERR_ARGUMENT, "this relay has no account \"%.80s\"", r->account);
     if (rc == 0 && account_gate(a)) {
         r->account = a->alias;
-        if (!r->creator && loop_peer_uid(peer, &uid)) {
-            snprintf(x->creator, sizeof(x->creator), "uid:%u", uid);
+        if (!r->creator && x->creator[0])
             r->creator = x->creator;
-        }
         store_enqueue_start(s->store, r, enqueued);
         return;
     }
@@ -211,14 +211,11 @@ static void on_drain_noted(struct store_req *req)
 /* It drains also where the database cannot keep a record of it. */
 static void cmd_drain(struct control *c, struct loop_peer *peer)
 {
-    unsigned uid;
     struct service *s = c->room.service;
     if (s->store) {
         struct sending *x = sending_new(c, peer);
         x->u.drain.relay = s->holder;
         x->u.drain.who = x->creator;
-        if (loop_peer_uid(peer, &uid))
-            snprintf(x->creator, sizeof(x->creator), "uid:%u", uid);
         store_drained_start(s->store, &x->u.drain, on_drain_noted);
     }
     answer(peer, json_pack("{s:s}", "answer", "draining"));
