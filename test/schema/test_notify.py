@@ -81,7 +81,7 @@ class Notify(Case):
         epoch, ids = self.pending(3)
         ids += self.enqueue(3)
         ears = {tx: self.listen(f'tx_ended_{tx}') for tx in ids}
-        nobody = self.listen('tx_ended_1')
+        nobody = self.listen('tx_ended_0')
         self.state(self.relay, epoch, (0, h32(0), 'in_block', BLOCK))
         self.requeue(self.relay, epoch, (1, 'usurped', 'x'))
         self.fill(self.relay, epoch, [2], 'expired')

@@ -674,6 +674,8 @@ static void full_pace(void *arg)
 
 static void connections_wait_for_a_descriptor(void **state)
 {
+    if (getenv("TXRELAY_VALGRIND"))
+        skip(); /* memcheck lets the kernel accept first, then closes what is above the limit */
     struct world *w = *state;
     struct full f = {.w = w, .log = tmpfile()};
     struct err err = {0};
