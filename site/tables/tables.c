@@ -22,7 +22,7 @@ struct site_tables {
     uint64_t generation; /* answers to older requests are ignored */
     bool loaded, polling;
     struct known *known;
-    const struct site_tables_block *block; /* that the room is told of now */
+    const struct site_tables_block *block; /* the block whose effects the room receives now */
 };
 
 /* A request on its way. */

@@ -77,7 +77,7 @@ def cpu_ns(pid):
 
 
 class Life:
-    """The transactions of one run, with the relay under `prefix`; begin() and end() are told when counting begins and ends."""
+    """The transactions of one run, with the relay under `prefix`; calls begin() before it counts and end() afterwards."""
 
     def __init__(self, server, count, prefix=(), account_count=1):
         self.server, self.count, self.account_count = server, count, account_count

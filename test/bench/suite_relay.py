@@ -102,7 +102,7 @@ def signing():
 
 class Cell:
     """Accounts, call bytes and scheme, with what was measured of them. unchecked: the same as that cell, with a chain that
-    takes signatures as they are; bare SQL has no chain at all, so both are told beside it."""
+    takes signatures as they are; bare SQL has no chain at all, so the report shows both beside it."""
 
     def __init__(self, accounts, size, scheme, trust=False, unchecked=None):
         self.accounts, self.size, self.scheme, self.unchecked = accounts, size, scheme, unchecked

@@ -1,4 +1,4 @@
-/* Who watches which transaction, and the statuses they are told. Also keeps, per block, the watched
+/* Who watches which transaction, and the statuses that each watcher receives. Also keeps, per block, the watched
  * transactions that wait for its finality. */
 #ifndef DEVCHAIN_LISTENER_H
 #define DEVCHAIN_LISTENER_H

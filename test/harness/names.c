@@ -6,7 +6,7 @@
  *   name address address ...     in this order
  *   name !again                  a temporary failure (EAI_AGAIN)
  *   name !none                   there is no such name
- *   name !hang PATH              no answer before somebody opens this pipe for writing */
+ *   name !hang PATH              the answer waits until a test opens this pipe for writing */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

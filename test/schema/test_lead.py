@@ -640,7 +640,7 @@ class Scan(Case):
         self.assertIsNone(rows[1][6])
 
     def test_what_is_known_and_in_force_is_left_out(self):
-        """By epoch, account by account; a lapsed claim, a lock that is gone and a newer epoch are told."""
+        """By epoch, account by account; the answer names a lapsed claim, a lock that is gone and a newer epoch."""
         holder = self.session('relay')
         holder.value('SELECT pg_try_advisory_lock(42)')
         self.claim(holder, 'one', lock=True, e1=3000, e2=9000)

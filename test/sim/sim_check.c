@@ -203,7 +203,7 @@ void check_end(struct world *w)
         HOLDS(w, db_ended(w, id), "liveness", "transaction %lld has not ended", (long long)id);
         const char *outcome = mem_outcome_name(mem_finished_of(w->db.mem, id)->outcome);
         if (!strcmp(outcome, "unknown"))
-            continue; /* nobody can tell: sim_audit_ends.c checks that it was so */
+            continue; /* sim_audit_ends.c checks that no node could know it */
         bool real = !strcmp(outcome, "ok") || !strcmp(outcome, "dispatch_error");
         bool did = w->effects[id] || w->failures[id] > c->forgiven;
         did = w->db.lossy && !w->effects[id] ? real : did; /* see forgiven() in sim_audit_ends.c */

@@ -33,7 +33,7 @@ static void on_event(void *arg, const struct listen_event *ev)
     HOLDS(w, !is_forged(ev), "I8", "a follower is told what a stranger made up of %lld",
           (long long)ev->id);
     HOLDS(w, !v->finished || w->db.lossy, "I8",
-          "a follower is told of transaction %lld at nonce %lld after its end", (long long)ev->id,
+          "a follower read transaction %lld at nonce %lld after its end", (long long)ev->id,
           (long long)ev->nonce);
     if (ev->kind == LISTEN_REMOVED) {
         v->known = false;
@@ -41,10 +41,10 @@ static void on_event(void *arg, const struct listen_event *ev)
     }
     HOLDS(w,
           !v->known || v->nonce != ev->nonce || ev->updated_at_us >= v->updated_us || w->db.lossy,
-          "I8", "a follower is told that transaction %lld is %s, which is older than %s",
+          "I8", "a follower read that transaction %lld is %s, which is older than %s",
           (long long)ev->id, ev->state, v->state);
     HOLDS(w, !v->known || v->nonce == ev->nonce || w->db.lossy, "I8",
-          "a follower is told of transaction %lld at nonce %lld and not that it left %lld",
+          "a follower read transaction %lld at nonce %lld and not that it left %lld",
           (long long)ev->id, (long long)ev->nonce, (long long)v->nonce);
     v->known = true;
     v->nonce = ev->nonce;

@@ -1,5 +1,5 @@
 """A load balancer over nodes of different heights: a block that one has and the other does not, heights, nonces and pools that go
-back and forth. Nothing is sent twice, nothing ends wrongly, and nobody is stormed with questions."""
+back and forth. The relay sends nothing twice, ends nothing wrongly, and asks the nodes no more often than its pace allows."""
 import unittest
 
 from harness import proc

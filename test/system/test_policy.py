@@ -240,7 +240,7 @@ class Line(CaseTest):
     """The head of the line stands still."""
 
     def test_head_is_skipped_after_so_many_blocks(self):
-        """The author passes over one transaction for ever. It is told of, then given up: a filler takes its nonce and
+        """The author passes over one transaction for ever. The relay alerts, then gives it up: a filler takes its nonce and
         those behind it go on."""
         world = self.world()
         world.policy(skip_after_blocks=8)

@@ -1014,7 +1014,7 @@ static struct rig *rig_place(bool ring, bool rotate)
     return r;
 }
 
-/* One heartbeat: renewals, scans and beats are answered; the next members are told at its end. */
+/* One heartbeat: it answers renewals, scans and beats, and reports the next members at its end. */
 static void next_beat(struct rig *r, size_t count, int self, const char *expected)
 {
     for (int tick = 0; tick < 100 && !beat_open; tick++) {

@@ -489,8 +489,8 @@ static void finality_stands_still(void **state)
 }
 
 /* Nor is one that lacks blocks which another node had: what it says of an account that was reaped
- * in one of them would have everything sent again (seed 13470). A few blocks pass by themselves,
- * more are told of. */
+ * in one of them would have everything sent again (seed 13470). The manager waits
+ * for a few blocks without a word, and reports more. */
 static void node_behind_another(void **state)
 {
     (void)state;

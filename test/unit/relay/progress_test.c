@@ -1,4 +1,4 @@
-/* Which steps of a start are told, and how far they are; the steps are the ones that
+/* Which steps of a start are reported, and how far each is; the steps are the ones that
  * docs/operation.md lists. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -76,7 +76,7 @@ void host_work(struct host *h);               /* answers what is due */
 void host_forget(struct host *h, bool apply); /* a crash: the jobs are gone; committed or not */
 void host_enqueue(struct host *h, size_t count);
 void host_call(uint32_t sender, uint64_t id, uint8_t call[16]);
-/* Of block h->fed: what its site is told of it. */
+/* What the site receives of block h->fed. */
 size_t chain_used(const struct host *h, struct site_used used[ROWS_MAX]);
 /* How often a transaction's call is in final blocks. */
 size_t chain_effects(const struct world *w, uint32_t sender, uint64_t id);

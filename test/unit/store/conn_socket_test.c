@@ -190,7 +190,7 @@ static void test_numbers_are_given_again(void **state)
     loop = loop_new();
     fx_conn_config(&f, &config, dsn);
     config.answer_timeout_ms =
-        1000; /* libpq may have read the garbage while it sent: no more comes */
+        1000; /* libpq may have read the garbage while it sent: then no event follows */
     f.c = conn_new(loop, &config);
     conn_open(f.c);
     WAIT_FOR(loop, f.ups == 1);

@@ -530,8 +530,8 @@ static int64_t enqueue_until(int64_t deadline_ms)
     return r.id;
 }
 
-/* A deadline is read as it was given, however late a clock is read. A step of the other clock
- * moves what readers are told, and not the row's own time. */
+/* A reader gets a deadline as it was given, however late it reads. A step of the other clock
+ * changes the time that readers get, and not the row's own. */
 static void test_two_clocks(void **state)
 {
     (void)state;

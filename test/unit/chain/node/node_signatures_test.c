@@ -120,7 +120,7 @@ static void wrong_signatures(void **state)
     }
 }
 
-/* The versions that were signed are gone with the state: nobody can tell. */
+/* The node has pruned the state, and with it the versions that were signed: the check is skipped. */
 static void pruned_state(void **state)
 {
     (void)state;
