@@ -1,5 +1,5 @@
-/* Who watches which transaction, and the statuses that each watcher receives. Also keeps, per block, the watched
- * transactions that wait for its finality. */
+/* Who watches which transaction, and the statuses that each watcher receives. Also keeps, per
+ * block, the watched transactions that wait for its finality. */
 #ifndef DEVCHAIN_LISTENER_H
 #define DEVCHAIN_LISTENER_H
 

@@ -120,7 +120,7 @@ static void wrong_signatures(void **state)
     }
 }
 
-/* The node has pruned the state, and with it the versions that were signed: the check is skipped. */
+/* The node has pruned the state and the versions that were signed: the check is skipped. */
 static void pruned_state(void **state)
 {
     (void)state;
