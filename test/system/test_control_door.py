@@ -78,7 +78,8 @@ class Door(unittest.TestCase):
             relay, other = world.relay('one'), world.relay('two')
             for each in (relay, other):
                 each.wait_log('relay.running')
-            holder = world.pg.value("SELECT holder FROM txrelay.members WHERE holder LIKE 'txrelay-one-%'")
+            members = "SELECT holder FROM txrelay.members WHERE holder LIKE 'txrelay-one-%'"
+            holder = proc.wait_for('its heartbeat', lambda: world.pg.query(members), 30)[0][0]
             cli('drain', '--to', relay.address)
             proc.wait_for('its end', lambda: not relay.alive(), 30)
             self.assertEqual(world.pg.query("SELECT who, action, subject, answer FROM txrelay.operations WHERE action = 'drain'"),
