@@ -50,6 +50,8 @@ struct control {
     struct loop_server *server;
     struct entry entry;
     struct list sendings; /* requests whose peer may go first */
+    bool draining;        /* it takes no more of them, and is drained once these have ended */
+    bool drained;
 };
 
 /* A request of the store for a peer that may go before it is answered. */
@@ -59,6 +61,7 @@ struct sending {
         struct ask_json ask;
         struct store_drained drain;
     } u;
+    struct control *control;
     struct service *service;
     struct loop_peer *peer;
     char creator[16]; /* the user at the other end */
@@ -69,6 +72,7 @@ static struct sending *sending_new(struct control *c, struct loop_peer *peer)
 {
     unsigned uid;
     struct sending *x = xcalloc(1, sizeof(*x));
+    x->control = c;
     x->service = c->room.service;
     x->peer = peer;
     if (loop_peer_uid(peer, &uid))
@@ -78,11 +82,21 @@ static struct sending *sending_new(struct control *c, struct loop_peer *peer)
     return x;
 }
 
+static void try_drained(struct control *c)
+{
+    if (!c->draining || c->drained || !list_empty(&c->sendings))
+        return;
+    c->drained = true;
+    room_ended(&c->room);
+}
+
 static void sending_free(struct sending *x)
 {
     struct service *s = x->service;
+    struct control *c = x->control;
     list_remove(&x->node);
     free(x);
+    try_drained(c);
     service_op_done(s);
 }
 
@@ -136,7 +150,8 @@ static void cmd_send(struct control *c, struct loop_peer *peer, json_t *request)
     struct sending *x = sending_new(c, peer);
     struct store_enqueue *r = &x->u.enqueue.req;
     struct account *a = NULL;
-    int rc = enqueue_json_read(&x->u.enqueue, request, &err);
+    int rc = c->draining ? err_set(&err, ERR_CANCELED, "the relay stops")
+                         : enqueue_json_read(&x->u.enqueue, request, &err);
     if (rc == 0 && !(a = service_account_by_name(s, r->account)))
         rc = err_set(&err, ERR_ARGUMENT, "this relay has no account \"%.80s\"", r->account);
     if (rc == 0 && account_gate(a)) {
@@ -159,7 +174,7 @@ static void cmd_ask(struct control *c, struct loop_peer *peer, const char *cmd, 
     struct err err;
     struct service *s = c->room.service;
     struct sending *x = sending_new(c, peer);
-    int rc = s->store ? 0 : err_set(&err, ERR_CANCELED, "the relay stops");
+    int rc = s->store && !c->draining ? 0 : err_set(&err, ERR_CANCELED, "the relay stops");
     if (rc || ask_json_read(&x->u.ask, cmd, request, &err)) {
         refuse(peer, err.code, err.text);
         ask_json_done(&x->u.ask);
@@ -212,7 +227,7 @@ static void on_drain_noted(struct store_req *req)
 static void cmd_drain(struct control *c, struct loop_peer *peer)
 {
     struct service *s = c->room.service;
-    if (s->store) {
+    if (s->store && !c->draining) {
         struct sending *x = sending_new(c, peer);
         x->u.drain.relay = s->holder;
         x->u.drain.who = x->creator;
@@ -269,6 +284,14 @@ static void on_line(void *arg, struct loop_peer *peer, const char *line, size_t 
 
 /* ---- the room ---- */
 
+/* The database answers what clients asked for before: the record of this very drain among it. */
+static void control_drain(struct room *r)
+{
+    struct control *c = CONTAINER_OF(r, struct control, room);
+    c->draining = true;
+    try_drained(c);
+}
+
 /* The endpoint answers until the service ends; requests that are in flight then have ended. */
 static void control_free(struct room *r)
 {
@@ -279,7 +302,8 @@ static void control_free(struct room *r)
     free(c);
 }
 
-static const struct room_ops ops = {.name = "control", .free = control_free};
+static const struct room_ops ops = {
+    .name = "control", .drain = control_drain, .free = control_free};
 
 static int try_server(struct entry *e, struct err *err)
 {
