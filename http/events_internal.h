@@ -32,6 +32,8 @@ struct hub {
     size_t count;
     struct loop_timer *timer;
     uint64_t beat_at, pump_at, leave_at; /* UINT64_MAX: not due */
+    uint64_t rest_until;                 /* no pump before it */
+    size_t writes, bytes;                /* to readers since the last pump began */
     void (*cb)(void *arg);
     void *cb_arg;
 };
@@ -56,6 +58,7 @@ struct follower {
     bool asking, checking;
     bool told_live, told_stale;
     bool written;            /* since the last beat */
+    bool behind;             /* its socket was full before the ring ended */
     char hash[API_HASH_HEX]; /* of its token */
     uint64_t joined, number; /* of the ring: when it joined; the next event */
     int64_t complete_us, split_us;

@@ -24,9 +24,13 @@ static void on_gone(void *arg)
     follower__free(f);
 }
 
+/* Who has read the whole ring waits for the next pump: what has come since then is few, and a write
+ * costs as much as many. */
 static void on_room(void *arg)
 {
-    follower__go_on(arg);
+    struct follower *f = arg;
+    if (f->phase != FOLLOWER_RING || f->behind)
+        follower__go_on(f);
 }
 
 static const struct http_stream_events stream_events = {.on_room = on_room, .on_end = on_gone};
@@ -37,6 +41,8 @@ void follower__say(struct follower *f, struct buf *text)
         return;
     http_stream_write(f->stream, text->data, text->len);
     f->written = true;
+    f->hub->writes++;
+    f->hub->bytes += text->len;
     buf_clear(text);
 }
 
@@ -101,9 +107,10 @@ static void pump(struct follower *f)
         if (recent_is_new(ev, f->number, f->joined, f->split_us) && event_wanted(&f->filter, ev))
             buf_put(&out, ev->text, ev->len);
     }
+    f->behind = f->number < recent_end(h->recent);
     follower__say(f, &out);
     buf_done(&out);
-    if (f->number == recent_end(h->recent) && h->live && !f->told_live)
+    if (!f->behind && h->live && !f->told_live)
         send_live(f);
 }
 

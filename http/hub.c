@@ -11,7 +11,7 @@ enum {
     EVENTS_MAX = 16384,
     BYTES_MAX = 8 << 20,
     FOLLOWERS_MAX = 300,
-    PUMP_MS = 5, /* what comes within it is written at once */
+    PUMP_MS = 5, /* what comes within it is written at once; longer with many readers */
     BEAT_MS = 5000,
     LEAVE_MS = 60000
 };
@@ -56,6 +56,8 @@ static void pump_soon(struct hub *h)
     if (h->pump_at != UINT64_MAX || !h->count)
         return;
     h->pump_at = loop_now_ms(h->api->loop) + PUMP_MS;
+    if (h->pump_at < h->rest_until)
+        h->pump_at = h->rest_until;
     arm(h);
 }
 
@@ -69,7 +71,8 @@ static void on_event(void *arg, const struct listen_event *ev)
     struct recent_event row = {.updated_us = ev->updated_at_us,
                                .id = ev->id,
                                .account = ev->account,
-                               .ended = ev->kind == LISTEN_FINISHED};
+                               .ended = ev->kind == LISTEN_FINISHED,
+                               .passing = ev->kind == LISTEN_UPDATE};
     h->position_us = ev->position_us;
     event_id_put(&(struct event_id){ev->position_us, h->tag, recent_end(h->recent)}, id);
     buf_printf(&text, "id: %s\ndata: ", id);
@@ -159,7 +162,9 @@ static void on_timer(void *arg)
     }
     if (now >= h->pump_at) {
         h->pump_at = UINT64_MAX;
+        h->writes = h->bytes = 0;
         each(h, pump);
+        h->rest_until = now + events_pause_ms(h->writes, h->bytes);
     }
     if (now >= h->beat_at) {
         h->beat_at = now + BEAT_MS;

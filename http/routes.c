@@ -110,13 +110,15 @@ static void read_route(struct ask *k)
     const struct reading *x = &readings[k->match.route];
     struct conn_param params[READ_PARAMS] = {{0}};
     int n = 0;
+    /* Which plan is good depends on the filters that are given, so that list is planned each time. */
+    bool prepare = k->match.route != HTTP_ROUTE_TRANSACTIONS;
     PRE(x->file);
     while (n < READ_PARAMS && x->params[n].name)
         n++;
     if (k->match.route == HTTP_ROUTE_ACCOUNT)
         k->extend = api__extend_account;
     if (api__take_params(k, x->params, (size_t)n, params))
-        api__query(k, k->api->reads, x->file, false, n, params, nothing);
+        api__query(k, k->api->reads, x->file, prepare, n, params, nothing);
 }
 
 /* ---- all of them ---- */

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/table.h"
 
 /* A relay's notification of an end comes after its commit, so the newest ends come from the ring
  * only after this time. */
@@ -14,8 +15,14 @@ static const int64_t SLACK_US = 2000000;
 
 /* ---- the ring ---- */
 
+struct slot {
+    struct recent_event ev;
+    UT_hash_handle hh; /* in `passing`, by id: the newest of it, if it is passing */
+};
+
 struct recent {
-    struct recent_event *events;
+    struct slot *slots;
+    struct slot *passing;
     size_t events_max, bytes_max, bytes;
     uint64_t first, end;
     int64_t covers;
@@ -25,16 +32,29 @@ struct recent *recent_new(size_t events_max, size_t bytes_max)
 {
     struct recent *r = xcalloc(1, sizeof(*r));
     PRE(events_max > 0);
-    r->events = xcalloc(events_max, sizeof(*r->events));
+    r->slots = xcalloc(events_max, sizeof(*r->slots));
     r->events_max = events_max;
     r->bytes_max = bytes_max;
     r->first = r->end = 1;
     return r;
 }
 
+static struct slot *slot_of(const struct recent *r, uint64_t number)
+{
+    return &r->slots[number % r->events_max];
+}
+
+static void no_longer_passing(struct recent *r, struct slot *s)
+{
+    if (s->ev.passing && !s->ev.replaced)
+        HASH_DEL(r->passing, s);
+}
+
 static void drop_oldest(struct recent *r)
 {
-    struct recent_event *ev = &r->events[r->first % r->events_max];
+    struct slot *s = slot_of(r, r->first);
+    struct recent_event *ev = &s->ev;
+    no_longer_passing(r, s);
     if (ev->updated_us >= r->covers)
         r->covers = ev->updated_us + 1;
     r->bytes -= ev->len;
@@ -49,21 +69,37 @@ struct recent *recent_free(struct recent *r)
         return NULL;
     while (r->first < r->end)
         drop_oldest(r);
-    free(r->events);
+    free(r->slots);
     free(r);
     return NULL;
 }
 
+static void replace(struct recent *r, const struct recent_event *ev)
+{
+    struct slot *before = NULL;
+    if (ev->id)
+        HASH_FIND(hh, r->passing, &ev->id, sizeof(ev->id), before);
+    if (!before)
+        return;
+    no_longer_passing(r, before);
+    before->ev.replaced = true;
+}
+
 void recent_put(struct recent *r, const struct recent_event *ev)
 {
+    replace(r, ev);
     while (r->first < r->end &&
            (r->end - r->first == r->events_max || r->bytes + ev->len > r->bytes_max))
         drop_oldest(r);
-    struct recent_event *at = &r->events[r->end++ % r->events_max];
-    *at = *ev;
-    at->text = xmalloc(ev->len);
-    memcpy(at->text, ev->text, ev->len);
+    struct slot *at = slot_of(r, r->end++);
+    at->ev = *ev;
+    at->ev.passing = ev->passing && ev->id;
+    at->ev.replaced = false;
+    at->ev.text = xmalloc(ev->len);
+    memcpy(at->ev.text, ev->text, ev->len);
     r->bytes += ev->len;
+    if (at->ev.passing)
+        HASH_ADD(hh, r->passing, ev.id, sizeof(at->ev.id), at);
 }
 
 uint64_t recent_first(const struct recent *r)
@@ -79,7 +115,7 @@ uint64_t recent_end(const struct recent *r)
 const struct recent_event *recent_at(const struct recent *r, uint64_t number)
 {
     PRE(number >= r->first && number < r->end);
-    return &r->events[number % r->events_max];
+    return &slot_of(r, number)->ev;
 }
 
 int64_t recent_covers(const struct recent *r)
@@ -139,6 +175,14 @@ bool recent_is_new(const struct recent_event *ev, uint64_t number, uint64_t join
 
 bool event_wanted(const struct event_filter *f, const struct recent_event *ev)
 {
-    return (!f->account || f->account == ev->account) && (!f->id || f->id == ev->id) &&
-           (!*f->state || !strcmp(f->state, ev->state) || !strcmp(f->state, ev->outcome));
+    bool state = *f->state ? !strcmp(f->state, ev->state) || !strcmp(f->state, ev->outcome)
+                           : !ev->replaced;
+    return state && (!f->account || f->account == ev->account) && (!f->id || f->id == ev->id);
+}
+
+uint64_t events_pause_ms(size_t writes, size_t bytes)
+{
+    enum { WRITE_COSTS = 24 << 10, COST_OF_MS = 256 << 10, PAUSE_MAX_MS = 100 };
+    uint64_t ms = ((uint64_t)writes * WRITE_COSTS + bytes) / COST_OF_MS;
+    return ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS;
 }

@@ -124,6 +124,72 @@ static void a_filter_takes_what_fits_all_of_it(void **state)
     recent_free(r);
 }
 
+static void put_kind(struct recent *r, int64_t id, bool passing, bool ended)
+{
+    recent_put(r, &(struct recent_event){
+                      .id = id, .ended = ended, .passing = passing, .text = "x", .len = 1});
+}
+
+/* Who has not read a state between two others does without it, unless it asked for a state. */
+static void an_event_replaces_the_passing_one_before_it(void **state)
+{
+    static const struct event_filter any = {0}, ready = {0, 0, "ready"};
+    struct recent *r = recent_new(100, 1000);
+    (void)state;
+    put_kind(r, 7, false, false); /* 1: it got a nonce */
+    put_kind(r, 7, true, false);  /* 2 */
+    put_kind(r, 8, true, false);  /* 3 */
+    put_kind(r, 0, true, false);  /* 4, 5: fillers */
+    put_kind(r, 0, true, false);
+    for (uint64_t n = 1; n <= 5; n++)
+        assert_true(event_wanted(&any, recent_at(r, n)));
+    put_kind(r, 7, true, false); /* 6 */
+    assert_false(event_wanted(&any, recent_at(r, 2)));
+    put_kind(r, 7, false, true); /* 7: its end */
+    put_kind(r, 7, true, false); /* 8: a late state; nothing passing is before it */
+    static const bool wanted[] = {true, false, true, true, true, false, true, true};
+    for (uint64_t n = 1; n <= 8; n++)
+        if (event_wanted(&any, recent_at(r, n)) != wanted[n - 1])
+            fail_msg("event %d is %s", (int)n, wanted[n - 1] ? "replaced" : "not replaced");
+    struct recent_event old = *recent_at(r, 2);
+    snprintf(old.state, sizeof(old.state), "ready");
+    assert_true(event_wanted(&ready, &old));
+    recent_free(r);
+}
+
+/* The index of passing events and the ring agree, also when the oldest ones leave. */
+static void what_is_replaced_is_known_of_any_ring(void **state)
+{
+    enum { EVENTS = 4000, IDS = 40 };
+    struct rng rng = {.state = 18};
+    (void)state;
+    for (size_t size = 1; size < 60; size += 7) {
+        struct recent *r = recent_new(size, 1 << 20);
+        for (int i = 0; i < EVENTS; i++) {
+            put_kind(r, (int64_t)rng_below(&rng, IDS), rng_below(&rng, 3) != 0, false);
+            for (uint64_t n = recent_first(r); n < recent_end(r); n++) {
+                const struct recent_event *ev = recent_at(r, n);
+                bool later = false;
+                for (uint64_t k = n + 1; k < recent_end(r); k++)
+                    later |= recent_at(r, k)->id == ev->id;
+                assert_int_equal(ev->replaced, later && ev->passing && ev->id);
+            }
+        }
+        recent_free(r);
+    }
+}
+
+static void writes_rest_by_what_they_cost(void **state)
+{
+    (void)state;
+    assert_int_equal(events_pause_ms(0, 0), 0);
+    assert_int_equal(events_pause_ms(10, 10000), 0);     /* a few readers wait for nobody */
+    assert_in_range(events_pause_ms(100, 100000), 5, 15); /* a hundred keep within 50 ms */
+    assert_in_range(events_pause_ms(200, 4000000), 30, 50);
+    assert_int_equal(events_pause_ms(300, 1 << 30), 100); /* never longer */
+    assert_int_equal(events_pause_ms(SIZE_MAX / (32 << 10), SIZE_MAX / 2), 100);
+}
+
 /* Ends happen, are in the table at once, and are delivered to the ring up to two seconds later, in
  * another order. A reader comes at any time with any position. */
 static void a_reader_gets_each_end_once(void **state)
@@ -177,6 +243,9 @@ int main(void)
         cmocka_unit_test(a_ring_goes_on_after_its_own_events_only),
         cmocka_unit_test(the_split_is_where_table_and_ring_both_know_all),
         cmocka_unit_test(a_filter_takes_what_fits_all_of_it),
+        cmocka_unit_test(an_event_replaces_the_passing_one_before_it),
+        cmocka_unit_test(what_is_replaced_is_known_of_any_ring),
+        cmocka_unit_test(writes_rest_by_what_they_cost),
         cmocka_unit_test(a_reader_gets_each_end_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

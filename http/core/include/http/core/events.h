@@ -20,6 +20,8 @@ struct recent_event {
     int64_t id;         /* 0: a filler */
     int32_t account;
     bool ended;
+    bool passing;  /* a state between two others: the next event of its id replaces it */
+    bool replaced; /* by the ring */
     char state[EVENT_STATE_MAX], outcome[EVENT_STATE_MAX]; /* "": none */
     char *text;                                            /* as it is sent */
     size_t len;
@@ -31,7 +33,8 @@ struct recent;
 
 struct recent *recent_new(size_t events_max, size_t bytes_max);
 struct recent *recent_free(struct recent *r);
-/* Copies it; the oldest ones make room. Its number is the recent_end before. */
+/* Copies it; the oldest ones make room. Its number is the recent_end before. A passing event of its
+ * id is replaced from now on: who has not read it does without it. */
 void recent_put(struct recent *r, const struct recent_event *ev);
 uint64_t recent_first(const struct recent *r); /* number of the oldest event; from 1 on */
 uint64_t recent_end(const struct recent *r);   /* number of the next one */
@@ -71,6 +74,12 @@ struct event_filter {
     int64_t id;                  /* 0: any */
     char state[EVENT_STATE_MAX]; /* or outcome; "": any */
 };
+/* What was replaced is wanted only by who asks for a state, because it may be that one. */
 bool event_wanted(const struct event_filter *f, const struct recent_event *ev);
+
+/* How long the next writes to the readers wait after these, in ms. Each write is a system call here
+ * and wakes a reader there, so many readers get more at a time. Streams then take a bounded share
+ * of the machine, however many there are and however much happens. */
+uint64_t events_pause_ms(size_t writes, size_t bytes);
 
 #endif
