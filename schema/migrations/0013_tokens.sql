@@ -42,3 +42,7 @@ CREATE TABLE txrelay.leadership_history (
     at      timestamptz NOT NULL
 );
 CREATE INDEX leadership_history_subject ON txrelay.leadership_history (subject, epoch);
+
+-- What people look for among ends: a key, and what did not go well.
+CREATE INDEX finished_transactions_key ON txrelay.finished_transactions (key) WHERE key IS NOT NULL;
+CREATE INDEX finished_transactions_bad ON txrelay.finished_transactions (id) WHERE outcome <> 'ok';

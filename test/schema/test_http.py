@@ -124,7 +124,8 @@ class Pages(Case):
         self.register(self.relay, 'many', 43)
         number = self.owner.value("SELECT account FROM txrelay.accounts WHERE alias = 'many'")
         self.owner.rows('''INSERT INTO txrelay.finished_transactions (id, account, nonce, outcome, state, hash, created_at, finished_at, creator, key)
-            SELECT n, %s, n, CASE WHEN n %% 100 = 0 THEN 'failed' ELSE 'ok' END::txrelay.tx_outcome, 'finalized', sha256(n::text::bytea), at, at, 'app', 'key-' || n
+            SELECT n, %s, n, CASE WHEN n = 5 THEN 'unknown' WHEN n %% 100 = 0 THEN 'failed' ELSE 'ok' END::txrelay.tx_outcome, 'finalized',
+                sha256(n::text::bytea), at, at, CASE WHEN n %% 9000 = 0 THEN 'rare' ELSE 'app' END, 'key-' || n
             FROM generate_series(1, %s) n, LATERAL (SELECT clock_timestamp() - (%s - n) * interval '30 ms' AS at) t''', number, self.ROWS, self.ROWS)
         self.owner.rows('VACUUM ANALYZE txrelay.finished_transactions')
         last = self.ROWS
@@ -137,8 +138,17 @@ class Pages(Case):
                 answer, read = self.ask('transactions.sql', 11, **given)
                 self.assertEqual([t['id'] for t in answer['transactions']], list(ids))
                 self.assertLess(read, self.MOST)
-        answer, _ = self.ask('transactions.sql', 11, p4='key-9', p7=9, p9='2100-01-01T00:00:00Z')  # complete, if slower
-        self.assertEqual([t['id'] for t in answer['transactions']], [9])
+        # What few rows fit: an index has it, or a page ends after 20,000 rows and says where the next one begins.
+        for given, ids in (({'p4': 'key-9', 'p9': '2100-01-01T00:00:00Z'}, [9]), ({'p3': 'unknown'}, [5]), ({'p1': 'many', 'p7': 9}, [9]),
+                           ({'p4': 'none'}, [])):
+            with self.subTest(given):
+                answer, read = self.ask('transactions.sql', 11, **given)
+                self.assertEqual(([t['id'] for t in answer['transactions']], answer['next']), (ids, None))
+                self.assertLess(read, self.MOST)
+        pages = [self.ask('transactions.sql', 11, p5='rare')]
+        pages.append(self.ask('transactions.sql', 11, p5='rare', p11=int(pages[0][0]['next'])))
+        self.assertEqual([([t['id'] for t in a['transactions']], a['next']) for a, _ in pages], [([27000, 18000], '10001'), ([9000], None)])
+        self.assertLess(pages[0][1], 3 * 20000)
         answer, read = self.ask('overview.sql', 0)
         self.assertEqual([e['id'] for e in answer['ended_badly']], list(range(last, last - 500, -100)))
         self.assertLess(read, 6 * self.MOST)  # the last minute's ends, and the ranges of the index at its borders
