@@ -307,6 +307,9 @@ struct api *api_open(struct loop *l, const struct api_config *config, struct err
     a->account = config->account;
     a->relay = config->relay;
     a->drain = config->drain;
+    a->fee = config->fee;
+    a->fee_forget = config->fee_forget;
+    list_init(&a->fees);
     a->arg = config->arg;
     a->tls = make_tls(config, err);
     if (!config->cert_file || a->tls) {
@@ -373,6 +376,7 @@ void api_close(struct api *a, void (*cb)(void *arg), void *arg)
     a->cb = cb;
     a->cb_arg = arg;
     a->reads = NULL;
+    api__dry_runs_end(a);
     hub__drain(a->hub);
     conn_close(reads, on_reads_closed, a);
 }

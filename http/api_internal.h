@@ -9,6 +9,8 @@
  *   follower*.c   one reader of them
  *   page.c     the page
  *   enqueue.c  the route that enqueues
+ *   dry_run.c  what it would enqueue, and the fee
+ *   calls.c    what can be called, and what was: by the chain's metadata
  *   operate.c  those of operators
  *   metrics.c  what was answered
  */
@@ -18,6 +20,7 @@
 #include <jansson.h>
 
 #include "base/buf.h"
+#include "base/list.h"
 #include "base/metrics.h"
 #include "http/api.h"
 #include "http/core/request.h"
@@ -50,7 +53,11 @@ struct api {
     bool (*account)(void *arg, const char *name, struct api_account *ret);
     const char *(*relay)(void *arg);
     void (*drain)(void *arg);
+    void *(*fee)(void *arg, const uint8_t *call, size_t len,
+                 void (*cb)(void *cb_arg, bool known, u128 fee), void *cb_arg);
+    void (*fee_forget)(void *fee);
     void *arg;
+    struct list fees; /* requests that wait for one */
     void (*cb)(void *arg);
     void *cb_arg;
 };
@@ -71,6 +78,8 @@ struct ask {
     struct buf call;
     char numbers[API_PARAMS][24];
     struct follower *follower; /* that is about to begin */
+    struct list fees;          /* in its place among those of the room */
+    void *fee;                 /* that is waited for */
     const char *location; /* path before the id that the answer has; NULL: an ordinary answer */
     void (*extend)(struct ask *k, const char *text,
                    size_t len); /* answers with the statement's value;
@@ -120,8 +129,13 @@ bool api__take_params(struct ask *k, const struct api_param *list, size_t n,
                       struct conn_param *params);
 void api__route(struct ask *k); /* the token is good for the route's scope */
 
-/* enqueue.c, operate.c */
+/* enqueue.c, dry_run.c, calls.c, operate.c */
 void api__enqueue(struct ask *k);
+void api__dry_run(struct ask *k, const struct metadata *md); /* of k->call */
+void api__dry_runs_end(struct api *a);                       /* the room closes */
+void api__calls(struct ask *k);
+void api__no_chain(struct ask *k, const char *detail);
+void api__extend_transaction(struct ask *k, const char *text, size_t len);
 void api__operate(struct ask *k);
 bool api__take_body(struct ask *k, const struct body_field *fields,
                     size_t n); /* fields NULL: any. false: k was answered */

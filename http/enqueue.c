@@ -56,26 +56,6 @@ static int take_call(struct ask *k, const struct metadata *md, struct err *err)
     return encode(k, call, md, err);
 }
 
-/* What would be enqueued. */
-static void dry_run(struct ask *k, const struct metadata *md)
-{
-    struct err err = {0};
-    struct buf decoded = {0}, answer = {0};
-    if (!md) {
-        api__problem(k, 503, "no_chain", "Retry-After: 5\r\n",
-                     "no node of the chain answers now, so the call cannot be decoded");
-    } else if (codec_call_to_json(md, k->call.data, k->call.len, &decoded, &err)) {
-        api__problem(k, 422, "bad_call", NULL, err.text);
-    } else {
-        buf_puts(&answer, "{\"dry_run\":true,\"call\":\"0x");
-        hex_put(&answer, k->call.data, k->call.len);
-        buf_printf(&answer, "\",\"decoded\":%s}", buf_str(&decoded));
-        api__answer(k, 200, NULL, (const char *)answer.data, answer.len);
-    }
-    buf_done(&decoded);
-    buf_done(&answer);
-}
-
 static void not_enqueued(struct ask *k, bool row)
 {
     if (row)
@@ -123,7 +103,7 @@ void api__enqueue(struct ask *k)
         return;
     }
     if (json_is_true(json_object_get(k->body, "dry_run"))) {
-        dry_run(k, md);
+        api__dry_run(k, md);
         return;
     }
     struct buf hex = {0};

@@ -117,6 +117,8 @@ static void read_route(struct ask *k)
         n++;
     if (k->match.route == HTTP_ROUTE_ACCOUNT)
         k->extend = api__extend_account;
+    if (k->match.route == HTTP_ROUTE_TRANSACTION)
+        k->extend = api__extend_transaction;
     if (api__take_params(k, x->params, (size_t)n, params))
         api__query(k, k->api->reads, x->file, prepare, n, params, nothing);
 }
@@ -158,6 +160,11 @@ void api__route(struct ask *k)
     case HTTP_ROUTE_WEBHOOK_RESUME:
     case HTTP_ROUTE_DRAIN:
         api__operate(k);
+        return;
+    case HTTP_ROUTE_CALLS:
+    case HTTP_ROUTE_CALLS_OF:
+    case HTTP_ROUTE_CALL_TYPES:
+        api__calls(k);
         return;
     case HTTP_ROUTE_ENQUEUE:
         api__enqueue(k);

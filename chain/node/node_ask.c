@@ -174,6 +174,39 @@ void node_ask_pending(struct node *n, struct node_ask *a, struct buf *ret_hashes
     a->each = each;
 }
 
+/* ---- fees ---- */
+
+/* Of RuntimeDispatchInfo the fee comes last, behind a weight whose form differs. */
+static void got_fee(struct rpc_call *call)
+{
+    struct node_ask *a = of_call(call);
+    struct buf info = {0};
+    if (!a->err.code && wire_bytes(call->result, &info) && info.len > sizeof(a->fee)) {
+        struct scale_in in =
+            scale_in_of(info.data + info.len - sizeof(a->fee), sizeof(a->fee));
+        a->fee = scale_get_u128(&in);
+        a->found = true;
+    } else if (!a->err.code) {
+        bad_answer(a);
+    }
+    buf_done(&info);
+    a->cb(a);
+}
+
+void node_ask_fee(struct node *n, struct node_ask *a, const uint8_t *call, size_t len,
+                  size_t extrinsic_len, void (*cb)(struct node_ask *a))
+{
+    struct buf params = {0}, args = {0};
+    buf_put(&args, call, len);
+    scale_put_u32(&args, (uint32_t)extrinsic_len);
+    buf_puts(&params, "[\"TransactionPaymentCallApi_query_call_info\",\"");
+    hex_put_0x(&params, args.data, args.len);
+    buf_puts(&params, "\"]");
+    ask(n, a, "state_call", buf_str(&params), got_fee, cb);
+    buf_done(&params);
+    buf_done(&args);
+}
+
 /* ---- the newest blocks ---- */
 
 static void got_above(struct rpc_call *call);

@@ -3,12 +3,13 @@ import { Problem, token, whenUnauthorized } from './api.js'
 import { fill, h } from './dom.js'
 import { live } from './live.js'
 import { account, accounts } from './view_account.js'
+import { enqueue } from './view_enqueue.js'
 import { now } from './view_now.js'
 import { operations } from './view_operations.js'
 import { search, transaction, transactions } from './view_transactions.js'
 
 const main = document.getElementById('main')
-const VIEWS = { '': now, accounts, account, transactions, transaction, search, operations }
+const VIEWS = { '': now, accounts, account, transactions, transaction, search, enqueue, operations }
 
 // One shown view: what it started ends with it.
 class View {
@@ -144,7 +145,7 @@ function signIn(why) {
     }
   },
   h('h1', {}, 'Sign in with a token'),
-  h('p', {}, 'Make one on a host of the relay: ', h('code', {}, 'txrelay token create NAME --scope read'), '. With the scope ', h('code', {}, 'operate'), ' it can also cancel, bump, retry, pause and resume.'),
+  h('p', {}, 'Make one on a host of the relay: ', h('code', {}, 'txrelay token create NAME --scope read'), '. With the scope ', h('code', {}, 'operate'), ' it can also cancel, bump, retry, pause and resume; with ', h('code', {}, 'enqueue'), ' it can enqueue.'),
   h('label', { for: 'token' }, 'Token'), input, wrong,
   h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Sign in')),
   h('p', { class: 'note' }, 'It stays in this tab, and is forgotten when the tab is closed.')))

@@ -2,6 +2,7 @@
 import { get, segment } from './api.js'
 import { ago, amount, badge, copyable, empty, fill, h, number, span, table } from './dom.js'
 import { button } from './actions.js'
+import { leaders } from './leaders.js'
 import { live, second } from './live.js'
 import { figure } from './plot.js'
 import { Strip, legend } from './strip.js'
@@ -43,6 +44,7 @@ export async function account(view, name) {
   const tally = h('p', { class: 'tally', 'aria-live': 'off' })
   const latest = h('div', {})
   const facts = h('div', {})
+  const led = h('div', {})
   let info = a
   let dirty = false
 
@@ -89,18 +91,20 @@ export async function account(view, name) {
   }
 
   async function refresh() {
-    const [again, list] = await Promise.all([get(`/v1/accounts/${segment(a.alias)}`), get('/v1/transactions', { account: a.alias, limit: 12 })])
+    const [again, list, past] = await Promise.all([get(`/v1/accounts/${segment(a.alias)}`), get('/v1/transactions', { account: a.alias, limit: 12 }),
+      get('/v1/leaders', { account: a.alias, limit: 8 })])
     if (!view.alive()) return
     info = again
     drawHead()
     drawFigures()
     drawFacts()
     fill(latest, h('h2', {}, 'Latest transactions'), transactionRows(list.transactions))
+    fill(led, h('h2', {}, 'Who led when'), leaders(past.leaders))
   }
 
   await Promise.all([strip.load(), refresh()])
   view.show(info.alias, head, h('section', { 'aria-labelledby': 'strip-title' }, h('h2', { id: 'strip-title' }, 'Nonces'), strip.el, tally, legend()),
-    figures, latest, facts)
+    figures, latest, led, facts)
   drawStrip()
   view.on(live.listen({
     event: (e) => {

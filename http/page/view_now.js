@@ -1,6 +1,7 @@
 // What is wrong first, then who leads, and how fast it goes.
 import { get } from './api.js'
 import { ago, amount, badge, empty, fill, h, number, span, table } from './dom.js'
+import { leaders } from './leaders.js'
 import { live, second } from './live.js'
 import { figure } from './plot.js'
 
@@ -10,6 +11,7 @@ export async function now(view) {
   const cluster = h('section', { 'aria-labelledby': 'cluster-title' })
   const accounts = h('section', { 'aria-labelledby': 'accounts-title' })
   const bad = h('section', { 'aria-labelledby': 'bad-title' })
+  const led = h('section', { 'aria-labelledby': 'led-title' })
   let o = null
 
   function drawFigures() {
@@ -25,7 +27,8 @@ export async function now(view) {
   }
 
   async function load() {
-    const [overview, members, list] = await Promise.all([get('/v1/overview'), get('/v1/cluster'), get('/v1/accounts', { limit: 12 })])
+    const [overview, members, list, past] = await Promise.all([get('/v1/overview'), get('/v1/cluster'), get('/v1/accounts', { limit: 12 }),
+      get('/v1/leaders', { limit: 8 })])
     if (!view.alive()) return
     o = overview
     drawWrong(wrong, o)
@@ -33,10 +36,11 @@ export async function now(view) {
     drawCluster(cluster, members, o)
     drawAccounts(accounts, list, o)
     drawBad(bad, o)
+    fill(led, h('h2', { id: 'led-title' }, 'Who led when'), leaders(past.leaders))
   }
 
   await load()
-  view.show('Now', h('h1', { class: 'unseen' }, 'Now'), wrong, figures, cluster, accounts, bad)
+  view.show('Now', h('h1', { class: 'unseen' }, 'Now'), wrong, figures, cluster, accounts, bad, led)
   view.every(1000, drawFigures)
   view.every(2500, load)
   view.on(live.listen({ state: () => view.soon(load) }))

@@ -11,6 +11,13 @@ export function rows(list) {
     h('span', { class: 'cut', title: t.key }, t.key || '–'), h('span', { class: 'cut', title: t.creator }, t.creator || '–'), ago(t.created_at)]))
 }
 
+// The next page that has something. The relay looks at so many rows for each, so one may be empty and not the last.
+async function found(query, view) {
+  let answer = await get('/v1/transactions', query)
+  while (!answer.transactions.length && answer.next && view.alive()) answer = await get('/v1/transactions', { ...query, cursor: answer.next })
+  return answer
+}
+
 const FILTERS = ['account', 'state', 'outcome', 'key', 'creator', 'hash', 'nonce']
 
 export async function transactions(view, _, query) {
@@ -21,7 +28,7 @@ export async function transactions(view, _, query) {
   let next
 
   async function page() {
-    const answer = await get('/v1/transactions', { ...given, limit: 50, cursor: next })
+    const answer = await found({ ...given, limit: 50, cursor: next }, view)
     all = [...all, ...answer.transactions]
     next = answer.next
     if (!view.alive()) return
@@ -51,16 +58,16 @@ export async function search(view, _, query) {
     if (/^\d{1,18}$/.test(q)) ways.push(['id', q], ['nonce', q])
     ways.push(['key', q], ['creator', q], ['account', q])
   }
-  const found = await Promise.all(ways.map(async ([name, value]) => {
+  const tried = await Promise.all(ways.map(async ([name, value]) => {
     try {
       if (name === 'id') return [name, [await get(`/v1/transactions/${value}`)]]
-      return [name, (await get('/v1/transactions', { [name]: value, limit: 20 })).transactions]
+      return [name, (await found({ [name]: value, limit: 20 }, view)).transactions]
     } catch (problem) {
       if (problem.status === 404 || problem.status === 400) return [name, []]
       throw problem
     }
   }))
-  const hits = found.filter(([, list]) => list.length)
+  const hits = tried.filter(([, list]) => list.length)
   const [first] = hits
   if (hits.length === 1 && first[1].length === 1) {
     location.replace(`#/transaction/${first[1][0].id}`)
@@ -111,7 +118,16 @@ function draw(el, t, load) {
     t.retry_of && fact('Retry of', h('a', { href: `#/transaction/${t.retry_of}` }, t.retry_of)),
     t.retried_as && fact('Sent again as', h('a', { href: `#/transaction/${t.retried_as}` }, t.retried_as)),
     t.traceparent && fact('Trace', copyable(t.traceparent, t.traceparent))),
+  t.call && [h('h2', {}, 'Call'), t.decoded === null ? empty('This runtime does not decode it.') : h('pre', { class: 'decoded', tabindex: 0 }, callText(t.decoded)),
+    h('p', {}, copyable(t.call))],
   h('h2', {}, 'Timeline'), timeline(t))
+}
+
+// {pallet, call, args} as people write it.
+function callText(d) {
+  const args = d && typeof d === 'object' ? d.args : null
+  const lines = args && typeof args === 'object' ? Object.entries(args).map(([name, value]) => `  ${name}: ${JSON.stringify(value)}`) : []
+  return `${d.pallet}.${d.call}${lines.length ? `\n${lines.join('\n')}` : ''}`
 }
 
 const fact = (name, value) => h('div', {}, h('dt', {}, name), h('dd', {}, value))

@@ -28,6 +28,17 @@ static void drain(void *arg)
     service_ask_drain(((struct http_serve *)arg)->service);
 }
 
+static void *fee(void *arg, const uint8_t *call, size_t len,
+                 void (*cb)(void *cb_arg, bool known, u128 fee), void *cb_arg)
+{
+    return service_fee_ask(((struct http_serve *)arg)->service, call, len, cb, cb_arg);
+}
+
+static void fee_forget(void *asked)
+{
+    service_fee_forget(asked);
+}
+
 static struct api_config api_config(const struct config_file *f)
 {
     const struct config_http *c = &f->http;
@@ -52,6 +63,8 @@ static int serve_open(void *arg, struct loop *l, struct service *s, struct err *
     config.account = account;
     config.relay = relay;
     config.drain = drain;
+    config.fee = fee;
+    config.fee_forget = fee_forget;
     config.arg = h;
     h->service = s;
     h->api = api_open(l, &config, err);

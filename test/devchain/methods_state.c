@@ -205,6 +205,23 @@ static bool api_query_info(struct app *a, const struct block *b, struct scale_in
     return true;
 }
 
+/* (call, len u32) -> RuntimeDispatchInfo. Fees here depend on the length alone. */
+static bool api_query_call_info(struct app *a, const struct block *b, struct scale_in *in,
+                                struct buf *out)
+{
+    (void)b;
+    size_t args = scale_left(in);
+    if (args <= sizeof(uint32_t))
+        return false;
+    struct scale_in last = scale_in_of(in->p + args - sizeof(uint32_t), sizeof(uint32_t));
+    uint32_t len = scale_get_u32(&last);
+    scale_put_compact(out, 0);
+    scale_put_compact(out, 0);
+    buf_put_u8(out, 0);
+    scale_put_u128(out, runtime_fee_of(&a->core.rt, len));
+    return true;
+}
+
 static const struct {
     const char *name;
     bool (*fn)(struct app *a, const struct block *b, struct scale_in *in, struct buf *out);
@@ -215,6 +232,7 @@ static const struct {
     {"AccountNonceApi_account_nonce", api_nonce},
     {"Core_version", api_version},
     {"TransactionPaymentApi_query_info", api_query_info},
+    {"TransactionPaymentCallApi_query_call_info", api_query_call_info},
 };
 
 static bool api_of(const char *name)

@@ -59,6 +59,9 @@ class Browser:
     def fill(self, at, text):
         self.do('fill', at=at, text=text)
 
+    def choose(self, at, value):
+        self.do('choose', at=at, value=value)
+
     def press(self, key):
         self.do('press', key=key)
 

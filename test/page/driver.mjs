@@ -37,6 +37,7 @@ const commands = {
   },
   click: ({ at }) => page.locator(at).first().click(),
   fill: ({ at, text }) => page.locator(at).first().fill(text),
+  choose: ({ at, value }) => page.locator(at).first().selectOption(value),
   press: ({ key }) => page.keyboard.press(key),
   text: ({ at }) => page.locator(at).first().innerText(),
   shot: ({ path, full }) => page.screenshot({ path, fullPage: Boolean(full) }).then(() => path),

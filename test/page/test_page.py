@@ -145,6 +145,30 @@ class Page(unittest.TestCase):
         self.assertEqual(b.js('[...document.querySelectorAll("tbody td:nth-child(3)")].map(x => x.innerText)')[:3], ['resume', 'cancel', 'pause'])
         self.no_trouble('operations')
 
+        # A form enqueues a call by its name: what it would be, and its fee, come first.
+        b.sign_in(self.url(one), self.token(world, 'read', 'enqueue'))
+        b.go('#/enqueue')
+        b.wait_text('Enqueue a transaction')
+        b.fill('#e-account', 'alice')
+        b.choose('#e-pallet', 'System')
+        b.wait('document.getElementById("e-call") !== null')
+        b.choose('#e-call', 'remark')
+        b.wait_text('bytes')
+        b.fill('#e-arg-0', 'from the form')
+        b.click('.enqueue button[type=button]')
+        b.wait_text('Fee about')
+        self.assertIn('from the form'.encode().hex(), b.text())
+        self.no_trouble('enqueue')
+        b.click('.enqueue button[type=submit]')
+        b.wait_text('Enqueue this transaction?', '#dialog')
+        self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.transactions WHERE creator = %s', ('read-enqueue',)), 0)
+        b.click('#dialog button[type=submit]')
+        b.wait_text('Timeline')
+        b.wait_text('remark: "from the form"')
+        made, = world.pg.query('SELECT id FROM txrelay.transactions WHERE creator = %s', ('read-enqueue',))
+        world.committed[remark('from the form')] = made[0]
+        world.settle()
+
         # A phone in the dark.
         b.sign_in(self.url(one), good, dark=True, **PHONE)
         for hash_, name, words in (('#/', 'now', 'Relays'), ('#/account/alice', 'account', 'Nonces'), ('#/transactions', 'transactions', 'order-89'),
@@ -181,6 +205,9 @@ class Page(unittest.TestCase):
         b.wait_text('led by txrelay-relay-a')
         leader.kill()
         b.wait_text('led by txrelay-relay-b')
+        b.wait_text('Who led when')
+        led = b.js('[...document.querySelectorAll("[aria-label=\\"Who led when\\"] tbody td:nth-child(2)")].map(x => x.innerText)')
+        self.assertEqual([name.split('-')[2] for name in led[:2]], ['b', 'a'])
         self.assertEqual(b.text('#live'), 'live')
         world.enqueue('after')
         b.wait('document.querySelector(".strip .cell") !== null')

@@ -106,6 +106,15 @@ class Http(unittest.TestCase):
             by_name = {'account': 'alice', 'call': {'pallet': 'System', 'name': 'remark', 'args': ['0x' + b'three'.hex()]}}
             status, dry = ask('POST', '/v1/transactions', {**by_name, 'dry_run': True})
             self.assertEqual((status, dry['call']), (200, '0x' + remark('three').hex()))
+            self.assertGreater(int(dry['fee']), 0)
+            system = [p for p in ask('GET', '/v1/calls')[1]['pallets'] if p['name'] == 'System'][0]
+            calls = {c['name']: c['args'] for c in ask('GET', '/v1/calls/System')[1]['calls']}
+            self.assertEqual((len(calls), calls['remark']), (system['calls'], [{'name': 'remark', 'type': 'bytes'}]))
+            self.assertIn('System.remark(remark: bytes)', ask('GET', '/v1/calls/System/remark')[1]['types'])
+            for path, words in (('Sytem', 'System'), ('System/remarc', 'remark')):
+                status, problem = ask('GET', f'/v1/calls/{path}')
+                self.assertEqual(status, 404)
+                self.assertIn(words, problem['detail'])  # a near name
             status, third = ask('POST', '/v1/transactions', by_name)
             self.assertEqual(status, 201)
             world.committed[remark('three')] = third['id']
@@ -113,6 +122,8 @@ class Http(unittest.TestCase):
 
             status, one = ask('GET', f'/v1/transactions/{made["id"]}')
             self.assertEqual((one['outcome'], one['key'], one['creator'], len(one['history'])), ('ok', 'order-1', 'all', 1))
+            said = {'pallet': 'System', 'call': 'remark', 'args': {'remark': 'one'}}
+            self.assertEqual((one['call'], one['decoded']), ('0x' + remark('one').hex(), said))  # out of its extrinsic
             ids = lambda query: [t['id'] for t in ask('GET', '/v1/transactions' + query)[1]['transactions']]
             self.assertEqual(ids(''), [third['id'], made['id']])
             for query in ('?key=order-1', f'?hash={one["hash"]}', f'?nonce={one["nonce"]}&account=alice', f'?cursor={third["id"]}'):
@@ -136,7 +147,9 @@ class Http(unittest.TestCase):
             account = ask('GET', '/v1/accounts/alice')[1]
             self.assertEqual((account['paused_reason'], account['blocked']['code']), ('lunch', 'paused'))
             waits = ask('POST', '/v1/transactions', {'account': 'alice', 'call': '0x' + remark('four').hex(), 'priority': 1})[1]['id']
-            self.assertIn('lunch', ask('GET', f'/v1/transactions/{waits}')[1]['waits'])
+            one = ask('GET', f'/v1/transactions/{waits}')[1]
+            self.assertIn('lunch', one['waits'])
+            self.assertEqual((one['call'], one['decoded']['args']), ('0x' + remark('four').hex(), {'remark': 'four'}))
             cli('policy', 'alice', 'tip_cap=1000', '--database', world.pg.dsn)
             self.assertEqual(ask('POST', f'/v1/transactions/{waits}/bump', {'tip': '7'}), (200, {'answer': 'queued'}))
             self.assertEqual(ask('POST', f'/v1/transactions/{waits}/cancel'), (200, {'answer': 'cancelled'}))

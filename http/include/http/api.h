@@ -35,6 +35,11 @@ struct api_config {
                     struct api_account *ret); /* false: the relay does not lead it */
     const char *(*relay)(void *arg);          /* its identity in the database */
     void (*drain)(void *arg);                 /* an operator drains it */
+    /* What the chain would take for a call. cb fires once, from the loop, unless it is forgotten;
+     * known false: no node tells now. */
+    void *(*fee)(void *arg, const uint8_t *call, size_t len,
+                 void (*cb)(void *cb_arg, bool known, u128 fee), void *cb_arg);
+    void (*fee_forget)(void *fee);
     void *arg;
 };
 

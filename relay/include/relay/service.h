@@ -122,6 +122,13 @@ struct service_account_now {
 };
 bool service_account_now(struct service *s, const char *name, struct service_account_now *ret);
 const char *service_holder(const struct service *s); /* its identity in the database */
+
+/* What the chain would take for a call, signed by a key of this relay's schemes, without a tip. cb
+ * fires exactly once, from the loop, unless it is forgotten before; known false: no node tells. */
+struct service_fee;
+struct service_fee *service_fee_ask(struct service *s, const uint8_t *call, size_t len,
+                                    void (*cb)(void *arg, bool known, u128 fee), void *arg);
+void service_fee_forget(struct service_fee *f);
 void service_ask_drain(struct service *s);           /* an operator wants it to stop */
 
 #endif

@@ -67,5 +67,9 @@ int codec_call_from_json(const struct metadata *md, const char *pallet_dot_call,
  * every type that it contains. ERR_ARGUMENT: no such pallet or call. */
 int codec_list_calls(const struct metadata *md, const char *pallet, const char *call,
                      struct buf *out, struct err *err);
+/* The same as JSON, for a form: [{"name", "calls"}] of the pallets, or [{"name", "args": [{"name",
+ * "type"}]}] of the pallet's calls. */
+int codec_list_calls_json(const struct metadata *md, const char *pallet, struct buf *out,
+                          struct err *err);
 
 #endif

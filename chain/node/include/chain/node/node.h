@@ -262,6 +262,7 @@ struct node_ask {
     struct err err;
     uint64_t number;  /* node_ask_nonce: the nonce in the state of the best block */
     uint8_t hash[32]; /* node_ask_hash: of that height */
+    u128 fee;         /* node_ask_fee */
     bool found;       /* the account, the height, or the list exists */
     /* node_ask_pending: with an error: no endpoint tells its pool to us, now */
     bool untold;
@@ -293,5 +294,9 @@ void node_ask_pending(struct node *n, struct node_ask *a, struct buf *ret_hashes
 void node_ask_above(struct node *n, struct node_ask *a, uint64_t number, struct buf *ret_hashes,
                     void (*each)(struct node_ask *a, const struct node_included *x),
                     void (*cb)(struct node_ask *a));
+/* What the chain would take for this call in an extrinsic of `extrinsic_len` bytes, without a tip,
+ * at the best block. found: the runtime has this API (TransactionPaymentCallApi). */
+void node_ask_fee(struct node *n, struct node_ask *a, const uint8_t *call, size_t len,
+                  size_t extrinsic_len, void (*cb)(struct node_ask *a));
 
 #endif

@@ -25,6 +25,9 @@ const char *http_scope_name(enum http_scope scope); /* "read"; "" for NONE */
     X(CANCEL_MANY, "POST", "/v1/transactions/cancel", OPERATE)                                     \
     X(BUMP_MANY, "POST", "/v1/transactions/bump", OPERATE)                                         \
     X(RETRY_MANY, "POST", "/v1/transactions/retry", OPERATE)                                       \
+    X(CALLS, "GET", "/v1/calls", READ)                                                             \
+    X(CALLS_OF, "GET", "/v1/calls/{pallet}", READ)                                                 \
+    X(CALL_TYPES, "GET", "/v1/calls/{pallet}/{call}", READ)                                        \
     X(ACCOUNTS, "GET", "/v1/accounts", READ)                                                       \
     X(ACCOUNT, "GET", "/v1/accounts/{account}", READ)                                              \
     X(NONCES, "GET", "/v1/accounts/{account}/nonces", READ)                                        \
