@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -107,6 +108,16 @@ class Real(unittest.TestCase):
             with self.subTest(command[0]):
                 self.assertEqual(self.run_step(command, 'encode'), [{'encoded': True}])
 
+    @unittest.skipUnless(shutil.which('go'), 'no Go is installed')
+    def test_go(self):
+        """Its package has no published form: it is the folder."""
+        program = os.path.join(BUILT, 'go')
+        subprocess.run(['go', 'build', '-o', program, '.'], cwd=os.path.join(HERE, 'go'), check=True, timeout=600)
+        self.env[program] = {**self.env['/usr/bin/python3'], 'PGSSLMODE': 'disable'}
+        answer, = self.run_step([program])
+        self.assertEqual(len(answer['ids']), 5)
+        self.assertEqual(self.world.pg.query("SELECT note FROM orders WHERE note LIKE 'go%%'"), [('go kept',)])
+
     def test_from_the_own_transaction_to_the_outcome(self):
         followers = {name: proc.Process(command, f'{self.world.dir}/follow-{name}.log', env=self.env[command[0]])
                      for name, command in FOLLOWERS.items()}
@@ -120,7 +131,7 @@ class Real(unittest.TestCase):
             self.assertEqual([t['driver'] for t in told], names)
             sent += [i for t in told for i in t['ids']]
             ended += [i for t in told for i in t['ended']]
-        notes = self.world.pg.query('SELECT note FROM orders ORDER BY note')
+        notes = self.world.pg.query('SELECT note FROM orders WHERE note NOT LIKE 'go%%' ORDER BY note')
         self.assertEqual([n for n, in notes], sorted(f'{name} kept' for _, names in DRIVERS for name in names))
         for command in (NODE, PYTHON):
             with self.subTest(command[0]):

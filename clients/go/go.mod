@@ -1,0 +1,3 @@
+module txrelay
+
+go 1.19
