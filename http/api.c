@@ -305,6 +305,7 @@ struct api *api_open(struct loop *l, const struct api_config *config, struct err
     a->rate = config->rate ? config->rate : RATE;
     a->metadata = config->metadata;
     a->account = config->account;
+    a->enrolment = config->enrolment;
     a->relay = config->relay;
     a->drain = config->drain;
     a->fee = config->fee;

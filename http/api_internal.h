@@ -12,6 +12,7 @@
  *   dry_run.c  what it would enqueue, and the fee
  *   calls.c    what can be called, and what was: by the chain's metadata
  *   operate.c  those of operators
+ *   register.c  the one that registers an account
  *   metrics.c  what was answered
  */
 #ifndef HTTP_API_INTERNAL_H
@@ -51,6 +52,7 @@ struct api {
     struct api_counts counts;
     const struct metadata *(*metadata)(void *arg);
     bool (*account)(void *arg, const char *name, struct api_account *ret);
+    bool (*enrolment)(void *arg, const uint8_t *account_id, size_t len, struct api_enrolment *ret);
     const char *(*relay)(void *arg);
     void (*drain)(void *arg);
     void *(*fee)(void *arg, const uint8_t *call, size_t len,
@@ -137,6 +139,7 @@ void api__calls(struct ask *k);
 void api__no_chain(struct ask *k, const char *detail);
 void api__extend_transaction(struct ask *k, const char *text, size_t len);
 void api__operate(struct ask *k);
+void api__register(struct ask *k); /* register.c */
 bool api__take_body(struct ask *k, const struct body_field *fields,
                     size_t n); /* fields NULL: any. false: k was answered */
 void api__extend_account(struct ask *k, const char *text, size_t len);

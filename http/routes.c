@@ -166,6 +166,9 @@ void api__route(struct ask *k)
     case HTTP_ROUTE_CALL_TYPES:
         api__calls(k);
         return;
+    case HTTP_ROUTE_REGISTER:
+        api__register(k);
+        return;
     case HTTP_ROUTE_ENQUEUE:
         api__enqueue(k);
         return;

@@ -1,5 +1,7 @@
 #include "http/serve.h"
 
+#include <string.h>
+
 #include "base/log.h"
 #include "http/api.h"
 
@@ -15,6 +17,19 @@ static bool account(void *arg, const char *name, struct api_account *ret)
         return false;
     *ret = (struct api_account){
         .window = now.window, .has_balance = now.has_balance, .balance = now.balance};
+    return true;
+}
+
+static bool enrolment(void *arg, const uint8_t *account_id, size_t len, struct api_enrolment *ret)
+{
+    struct service_enrolment e;
+    if (!service_enrolment_of(((struct http_serve *)arg)->service, account_id, len, &e))
+        return false;
+    *ret = (struct api_enrolment){.lock_key = e.lock_key,
+                                  .era_longest = e.era_longest,
+                                  .era_immortal = e.era_immortal};
+    memcpy(ret->address, e.address, sizeof(ret->address));
+    memcpy(ret->genesis, e.genesis, sizeof(ret->genesis));
     return true;
 }
 
@@ -61,6 +76,7 @@ static int serve_open(void *arg, struct loop *l, struct service *s, struct err *
     struct api_config config = api_config(h->file);
     config.metadata = metadata;
     config.account = account;
+    config.enrolment = enrolment;
     config.relay = relay;
     config.drain = drain;
     config.fee = fee;

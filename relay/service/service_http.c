@@ -127,6 +127,25 @@ void service_ask_drain(struct service *s)
         s->config.on_drain(s->config.arg);
 }
 
+bool service_enrolment_of(const struct service *s, const uint8_t *account_id, size_t len,
+                          struct service_enrolment *ret)
+{
+    const struct node_info *info = s->node ? node_info(s->node) : NULL;
+    if (!info)
+        return false;
+    *ret = (struct service_enrolment){
+        .lock_key = election_lock_key(info->genesis, account_id, len),
+        .era_longest = manager_era_longest(s->config.manager.era_period),
+        .era_immortal = !s->config.manager.era_period,
+    };
+    memcpy(ret->genesis, info->genesis, sizeof(ret->genesis));
+    if (len == ACCOUNT_ID_MAX)
+        ss58_encode(account_id, info->ss58_prefix, ret->address);
+    else
+        snprintf(ret->address, sizeof(ret->address), "%s", hex_log(account_id, len));
+    return true;
+}
+
 const struct metadata *service_metadata(const struct service *s)
 {
     const struct node_info *info = s->node ? node_info(s->node) : NULL;

@@ -125,12 +125,18 @@ BEGIN
         WHEN 'webhook_resume' THEN
             PERFORM webhook_resume(p_arguments ->> 'webhook');
             RETURN 'resumed';
+        WHEN 'register' THEN
+            PERFORM relay_register(p_account, decode(p_arguments ->> 'id', 'hex'), p_arguments ->> 'scheme',
+                decode(p_arguments ->> 'genesis', 'hex'), p_arguments ->> 'address', (p_arguments ->> 'lock_key')::bigint,
+                (p_arguments ->> 'watch_only')::boolean, (p_arguments ->> 'era')::int, (p_arguments ->> 'immortal')::boolean);
+            RETURN 'registered';
         WHEN 'drain' THEN
             PERFORM relay_drained(p_arguments ->> 'relay');
             RETURN 'draining';
         ELSE
             PERFORM bad_argument('operate', 'action', format('is "%s"', left(p_action, 80)),
-                'The actions are cancel, bump, retry, pause, resume, policy, webhook_again, webhook_pause, webhook_resume and drain.');
+                'The actions are cancel, bump, retry, pause, resume, policy, register, webhook_again, webhook_pause, webhook_resume and '
+                'drain.');
     END CASE;
 END
 $$;

@@ -118,6 +118,12 @@ class Operations(Case):
         self.assertEqual(self.operate('resume', account='alice'), 'resumed')
         self.assertEqual(json.loads(self.operate('policy', account='alice', arguments='{"tip_start": 5}')), {'tip_cap': '100', 'tip_start': '5'})
         self.assertEqual(self.operate('drain', arguments='{"relay": "one"}'), 'draining')
+        new = json.dumps({'id': '05' * 32, 'genesis': '06' * 32, 'scheme': 'sr25519', 'address': '5x', 'lock_key': -5, 'watch_only': True, 'era': 64, 'immortal': False})
+        self.assertEqual(self.operate('register', account='new', arguments=new), 'registered')
+        r = self.record()
+        self.assertEqual((r['who'], r['action'], r['arguments']), ('admin', 'register', {'address': '5x'}))
+        self.assertEqual(self.owner.rows("SELECT account_id, watch_only, era_longest, era_immortal FROM txrelay.accounts WHERE alias = 'new'"),
+                         [(b'\5' * 32, True, 64, False)])
         self.assertEqual(self.owner.rows('SELECT DISTINCT who, login FROM txrelay.operations'),
                          [('admin', self.relay.value('SELECT session_user'))])
         self.relay.rows("SELECT txrelay.account_resume('alice')")  # the name ended with its statement

@@ -16,6 +16,7 @@ with open(os.path.join(proc.ROOT, 'http', 'openapi.json')) as _file:
     DOCUMENT = json.load(_file)
 TEXTS = {kind for item in DOCUMENT['paths'].values() for kind in item.get('get', {'responses': {}})['responses'].get('200', {'content': ()})['content']
          if not kind.startswith('application/')}
+BOB_ADDRESS = '5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty'
 STREAM = '/v1/events'  # it does not end; test_events.py reads it
 REFUSED = (408, 413, 417, 431)  # of the connection itself
 EXTRA = 'http:\n  listen: tcp:127.0.0.1:0\n'
@@ -185,6 +186,7 @@ class Http(unittest.TestCase):
             self.assertEqual(ask('GET', '/page/x')[0], 404)
             led = ask('GET', '/v1/leaders?account=alice')[1]['leaders'][0]
             self.assertEqual((led['account'], led['epoch'], led['until']), ('alice', account['epoch'], None))
+            self.register(world, ask)
             self.leader_knows_more(world, leader, follower, ask)
             self.webhooks(world, ask)
             self.assertEqual(ask('POST', '/v1/relay/drain'), (200, {'answer': 'draining'}))
@@ -192,6 +194,19 @@ class Http(unittest.TestCase):
             self.assertEqual(world.pg.value("SELECT who FROM txrelay.operations WHERE action = 'drain'"), 'all')
             every = {(method, path, True) for path, item in DOCUMENT['paths'].items() if path != STREAM for method in item}
             self.assertEqual({s for s in client.seen if s[2]}, every)
+
+    def register(self, world, ask):
+        bob = {'alias': 'bob', 'account': BOB_ADDRESS}
+        for _ in range(2):
+            self.assertEqual(ask('POST', '/v1/accounts', bob), (200, {'answer': 'registered'}))
+        row, = world.pg.query("SELECT address, scheme::text, watch_only, genesis = (SELECT a.genesis FROM txrelay.accounts a WHERE a.alias = 'alice') "
+                              "FROM txrelay.accounts WHERE alias = 'bob'")
+        self.assertEqual(row, (BOB_ADDRESS, 'sr25519', False, True))
+        who, = world.pg.query("SELECT who FROM txrelay.operations o JOIN txrelay.accounts a USING (account) WHERE action = 'register' AND alias = 'bob'")
+        self.assertEqual(who, ('all',))  # once: the second one changed nothing
+        for change, status in (({'alias': 'a b'}, 422), ({'alias': 'carl'}, 422), ({'account': BOB_ADDRESS[:-1] + 'x'}, 422), ({'scheme': 'rsa'}, 422),
+                               ({'scheme': 'ethereum'}, 422), ({'watch_only': True}, 422), ({'watch_only': 1}, 400), ({'more': 1}, 400)):
+            self.assertEqual(ask('POST', '/v1/accounts', {**bob, **change})[0], status, change)
 
     def webhooks(self, world, ask):
         for name in ('hook', 'other'):

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/u128.h"
 #include "chain/codec/metadata.h"
+#include "chain/codec/ss58.h"
 #include "loop/loop.h"
 
 struct api;
@@ -20,6 +21,15 @@ struct api_account {
     uint32_t window;  /* most nonces that it uses at a time */
     bool has_balance; /* false: no block was final yet, or the chain keeps none */
     u128 balance;     /* free, at the last final block */
+};
+
+/* What a new account of the relay's chain is registered with. */
+struct api_enrolment {
+    char address[SS58_TEXT_MAX];
+    uint8_t genesis[32];
+    int64_t lock_key;
+    uint32_t era_longest;
+    bool era_immortal;
 };
 
 struct api_config {
@@ -33,7 +43,9 @@ struct api_config {
     const struct metadata *(*metadata)(void *arg); /* of the chain; NULL: not known now */
     bool (*account)(void *arg, const char *name,
                     struct api_account *ret); /* false: the relay does not lead it */
-    const char *(*relay)(void *arg);          /* its identity in the database */
+    bool (*enrolment)(void *arg, const uint8_t *account_id, size_t len,
+                      struct api_enrolment *ret); /* false: no node is usable now */
+    const char *(*relay)(void *arg);              /* its identity in the database */
     void (*drain)(void *arg);                 /* an operator drains it */
     /* What the chain would take for a call. cb fires once, from the loop, unless it is forgotten;
      * known false: no node tells now. */

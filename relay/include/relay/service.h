@@ -123,6 +123,17 @@ struct service_account_now {
 bool service_account_now(struct service *s, const char *name, struct service_account_now *ret);
 const char *service_holder(const struct service *s); /* its identity in the database */
 
+/* What a new account of this relay's chain is registered with. false: no node is usable now. */
+struct service_enrolment {
+    char address[SS58_TEXT_MAX]; /* SS58 of the chain, or 0x */
+    uint8_t genesis[32];
+    int64_t lock_key;
+    uint32_t era_longest; /* of what this relay signs */
+    bool era_immortal;
+};
+bool service_enrolment_of(const struct service *s, const uint8_t *account_id, size_t len,
+                          struct service_enrolment *ret);
+
 /* What the chain would take for a call, signed by a key of this relay's schemes, without a tip. cb
  * fires exactly once, from the loop, unless it is forgotten before; known false: no node tells. */
 struct service_fee;

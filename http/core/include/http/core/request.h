@@ -29,6 +29,7 @@ const char *http_scope_name(enum http_scope scope); /* "read"; "" for NONE */
     X(CALLS_OF, "GET", "/v1/calls/{pallet}", READ)                                                 \
     X(CALL_TYPES, "GET", "/v1/calls/{pallet}/{call}", READ)                                        \
     X(ACCOUNTS, "GET", "/v1/accounts", READ)                                                       \
+    X(REGISTER, "POST", "/v1/accounts", OPERATE)                                                   \
     X(ACCOUNT, "GET", "/v1/accounts/{account}", READ)                                              \
     X(NONCES, "GET", "/v1/accounts/{account}/nonces", READ)                                        \
     X(PAUSE, "POST", "/v1/accounts/{account}/pause", OPERATE)                                      \
