@@ -1,5 +1,5 @@
-/* POST /v1/accounts: makes an account known to the database, so that applications can enqueue for it.
- * A relay leads it once its configuration has it. */
+/* POST /v1/accounts: makes an account known to the database, so that applications can enqueue for
+ * it. A relay leads it once its configuration has it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,8 @@
 #include "base/hex.h"
 #include "base/key_scheme.h"
 
-static const struct body_field fields[] = {{"alias", BODY_TEXT},
-                                           {"account", BODY_TEXT},
-                                           {"scheme", BODY_TEXT},
-                                           {"watch_only", BODY_BOOL}};
+static const struct body_field fields[] = {
+    {"alias", BODY_TEXT}, {"account", BODY_TEXT}, {"scheme", BODY_TEXT}, {"watch_only", BODY_BOOL}};
 
 static void bad(struct ask *k, const char *text)
 {
@@ -28,8 +26,9 @@ static json_t *arguments(struct ask *k, const char *account, const char *scheme_
     struct api_enrolment e;
     char text[160];
     if (!account || !account_id_parse(account, id, &len)) {
-        bad(k, "account: it is neither an SS58 address nor 0x with 64 or 40 digits, or its checksum "
-               "is wrong");
+        bad(k,
+            "account: it is neither an SS58 address nor 0x with 64 or 40 digits, or its checksum "
+            "is wrong");
     } else if (scheme_name && !key_scheme_parse(scheme_name, &scheme)) {
         snprintf(text, sizeof(text), "scheme: it is none of %s", key_scheme_names());
         bad(k, text);
@@ -44,12 +43,12 @@ static json_t *arguments(struct ask *k, const char *account, const char *scheme_
         struct buf id_hex = {0}, genesis = {0};
         hex_put(&id_hex, id, len);
         hex_put(&genesis, e.genesis, sizeof(e.genesis));
-        json_t *found = json_pack(
-            "{s:s, s:s, s:s, s:s, s:I, s:b, s:i, s:b}", "id", buf_str(&id_hex), "scheme",
-            key_scheme_name(scheme), "genesis", buf_str(&genesis), "address", e.address, "lock_key",
-            (json_int_t)e.lock_key, "watch_only",
-            json_is_true(json_object_get(k->body, "watch_only")), "era", (int)e.era_longest,
-            "immortal", e.era_immortal);
+        json_t *found =
+            json_pack("{s:s, s:s, s:s, s:s, s:I, s:b, s:i, s:b}", "id", buf_str(&id_hex), "scheme",
+                      key_scheme_name(scheme), "genesis", buf_str(&genesis), "address", e.address,
+                      "lock_key", (json_int_t)e.lock_key, "watch_only",
+                      json_is_true(json_object_get(k->body, "watch_only")), "era",
+                      (int)e.era_longest, "immortal", e.era_immortal);
         buf_done(&id_hex);
         buf_done(&genesis);
         return found;
@@ -59,6 +58,7 @@ static json_t *arguments(struct ask *k, const char *account, const char *scheme_
 
 static void absent(struct ask *k, bool row)
 {
+    (void)k;
     (void)row;
     UNREACHABLE(); /* the statement has one row */
 }

@@ -110,7 +110,7 @@ static void read_route(struct ask *k)
     const struct reading *x = &readings[k->match.route];
     struct conn_param params[READ_PARAMS] = {{0}};
     int n = 0;
-    /* Which plan is good depends on the filters that are given, so that list is planned each time. */
+    /* Which plan is good depends on the filters that are given: that list is planned each time. */
     bool prepare = k->match.route != HTTP_ROUTE_TRANSACTIONS;
     PRE(x->file);
     while (n < READ_PARAMS && x->params[n].name)

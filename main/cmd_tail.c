@@ -2,16 +2,18 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/log.h"
 #include "cli.h"
 #include "command.h"
 #include "listen/listen.h"
+#include "tail_http.h"
 
 struct tail {
     struct arguments args;
-    const char *account;
+    const char *account, *http, *token_file, *since;
     int64_t id, since_us;
     struct loop *loop;
     struct listen *listen;
@@ -20,6 +22,8 @@ struct tail {
     int exit_code;
     bool stopping;
 };
+
+enum { OPT_HTTP = 1000, OPT_TOKEN_FILE };
 
 static error_t option(struct arguments *a, int key, char *arg, struct argp_state *state)
 {
@@ -31,7 +35,16 @@ static error_t option(struct arguments *a, int key, char *arg, struct argp_state
     case 'i':
         t->id = command_number(state, "--id", arg, 1, INT64_MAX);
         return 0;
+    case OPT_HTTP:
+        if (strncmp(arg, "unix:/", 6) != 0 && strncmp(arg, "http://", 7) != 0)
+            argp_error(state, "--http '%s' is neither unix:/path nor http://HOST:PORT", arg);
+        t->http = arg;
+        return 0;
+    case OPT_TOKEN_FILE:
+        t->token_file = arg;
+        return 0;
     case 's':
+        t->since = arg;
         if (!listen_since_parse(arg, &t->since_us))
             argp_error(state,
                        "--since '%s' is neither a position of a line before, nor a time like "
@@ -116,16 +129,38 @@ static const struct argp_option options[] = {
      "resume after the line with this position; or a time of the database's clock: also what "
      "finished since then",
      0},
+    {"http", OPT_HTTP, "ADDRESS", 0,
+     "read from a relay's HTTP interface and not from the database: unix:/path or http://HOST:PORT",
+     0},
+    {"token-file", OPT_TOKEN_FILE, "FILE", 0, "with --http: the file that has the token", 0},
     COMMAND_OPTION_JSON,
     {0}};
+
+static void complete(struct arguments *a, struct argp_state *state)
+{
+    const struct tail *t = (const struct tail *)a;
+    if (!t->http != !t->token_file)
+        argp_error(state, "--http and --token-file belong together");
+}
 
 static int run_tail(int argc, char **argv)
 {
     struct tail t = {0};
     struct config config;
-    int rc = command_start(&command_tail, argc, argv, &t.args, true, &config);
+    command_parse(&command_tail, argc, argv, &t.args);
+    int rc = cli_load(&t.args.flags, !t.http, &config);
     if (rc)
         return rc;
+    if (t.http) {
+        rc = tail_http(&(struct tail_http_config){.address = t.http,
+                                                  .token_file = t.token_file,
+                                                  .account = t.account,
+                                                  .id = t.id,
+                                                  .since = t.since,
+                                                  .json = t.args.json});
+        config_done(&config);
+        return rc;
+    }
     const struct config_database *db = &config.file->database;
     struct listen_config listen = {.dsn = db->listen_url ? db->listen_url : db->url,
                                    .name = "txrelay tail",
@@ -156,8 +191,13 @@ const struct command command_tail = {
     .what = "print statuses as they arrive",
     .options = options,
     .option = option,
+    .complete = complete,
     .doc = "Print statuses as they arrive: first the pending transactions, then every change, "
            "each at least once and in order per transaction. It reconnects after a lost "
            "connection and reads what it missed. With --json every line has a position for "
            "--since; the line \"live\" means that all "
-           "was printed, \"stale\" that the database is unreachable, with the age of the view."};
+           "was printed, \"stale\" that the database is unreachable, with the age of the view. "
+           "With --http "
+           "the same lines come from a relay, by a token with the scope read; they begin now, or "
+           "after "
+           "--since."};

@@ -34,6 +34,7 @@ struct http_call {
     struct loop_task end;
     llhttp_t parser;
     size_t read; /* bytes of the answer */
+    bool head;   /* it is whole, and the body is read */
     bool sent, over;
     int status;
     struct err err;
@@ -101,21 +102,53 @@ static void on_timeout(void *arg)
 
 /* ---- the answer ---- */
 
+static uint32_t timeout_of(const struct http_call *c)
+{
+    return c->config.timeout_ms ? c->config.timeout_ms : TIMEOUT_MS;
+}
+
+static void limit_silence(struct http_call *c)
+{
+    loop_timer_at(c->timer, loop_now_ms(c->loop) + timeout_of(c));
+}
+
 static int on_head(llhttp_t *p)
 {
     struct http_call *c = p->data;
     int status = p->status_code;
-    if (status >= 200)
+    if (status < 200)
+        return 0;
+    c->head = c->config.on_part != NULL;
+    if (!c->head)
         finish(c, status);
-    return status < 200 ? 0 : 1; /* 1: there is no body to read */
+    return !c->head; /* 1: there is no body to read */
 }
 
-static const llhttp_settings_t settings = {.on_headers_complete = on_head};
+static int on_body(llhttp_t *p, const char *at, size_t len)
+{
+    struct http_call *c = p->data;
+    limit_silence(c);
+    if (c->config.on_part(c->config.arg, p->status_code, at, len))
+        return 0;
+    finish(c, p->status_code);
+    return -1;
+}
+
+static int on_whole(llhttp_t *p)
+{
+    struct http_call *c = p->data;
+    if (c->head) /* and not that of an answer before it, such as 100 */
+        finish(c, p->status_code);
+    return 0;
+}
+
+static const llhttp_settings_t settings = {
+    .on_headers_complete = on_head, .on_body = on_body, .on_message_complete = on_whole};
 
 static bool on_plain(void *arg, const uint8_t *data, size_t len)
 {
     struct http_call *c = arg;
-    size_t room = HEAD_MAX - c->read;
+    size_t room = c->head ? len : HEAD_MAX - c->read;
     if (c->over)
         return false;
     llhttp_errno_t rc = llhttp_execute(&c->parser, (const char *)data, len < room ? len : room);
@@ -278,9 +311,13 @@ static int parse(struct http_call *c, const char *url, const char **ret_target,
 
 static void put_request(struct http_call *c, const char *target, size_t authority)
 {
-    buf_printf(&c->request, "POST %s%s HTTP/1.1\r\nHost: ", *target == '/' ? "" : "/", target);
+    buf_printf(&c->request, "%s %s%s HTTP/1.1\r\nHost: ", c->config.on_part ? "GET" : "POST",
+               *target == '/' ? "" : "/", target);
     buf_put(&c->request, target - authority, authority);
-    buf_printf(&c->request, "\r\nContent-Length: %zu\r\nConnection: close\r\n%s\r\n", c->config.len,
+    buf_puts(&c->request, "\r\n");
+    if (!c->config.on_part)
+        buf_printf(&c->request, "Content-Length: %zu\r\n", c->config.len);
+    buf_printf(&c->request, "Connection: close\r\n%s\r\n",
                c->config.headers ? c->config.headers : "");
     buf_put(&c->request, c->config.body, c->config.len);
     c->config.body = c->config.headers = c->config.url = NULL;
@@ -302,8 +339,14 @@ struct http_call *http_call_start(struct loop *l, const struct http_call_config 
     llhttp_init(&c->parser, HTTP_RESPONSE, &settings);
     c->parser.data = c;
     c->timer = loop_timer_new(l, on_timeout, c);
-    loop_timer_at(c->timer,
-                  loop_now_ms(l) + (config->timeout_ms ? config->timeout_ms : TIMEOUT_MS));
-    loop_resolve_start(l, &c->resolve, c->host, on_resolved);
-    return c;
+    limit_silence(c);
+    if (!config->address) {
+        loop_resolve_start(l, &c->resolve, c->host, on_resolved);
+        return c;
+    }
+    c->socket = loop_socket_connect(l, config->address, &events, c, err);
+    if (c->socket)
+        return c;
+    call_free(c);
+    return NULL;
 }

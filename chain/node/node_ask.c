@@ -182,8 +182,7 @@ static void got_fee(struct rpc_call *call)
     struct node_ask *a = of_call(call);
     struct buf info = {0};
     if (!a->err.code && wire_bytes(call->result, &info) && info.len > sizeof(a->fee)) {
-        struct scale_in in =
-            scale_in_of(info.data + info.len - sizeof(a->fee), sizeof(a->fee));
+        struct scale_in in = scale_in_of(info.data + info.len - sizeof(a->fee), sizeof(a->fee));
         a->fee = scale_get_u128(&in);
         a->found = true;
     } else if (!a->err.code) {

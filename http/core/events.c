@@ -175,8 +175,8 @@ bool recent_is_new(const struct recent_event *ev, uint64_t number, uint64_t join
 
 bool event_wanted(const struct event_filter *f, const struct recent_event *ev)
 {
-    bool state = *f->state ? !strcmp(f->state, ev->state) || !strcmp(f->state, ev->outcome)
-                           : !ev->replaced;
+    bool state =
+        *f->state ? !strcmp(f->state, ev->state) || !strcmp(f->state, ev->outcome) : !ev->replaced;
     return state && (!f->account || f->account == ev->account) && (!f->id || f->id == ev->id);
 }
 

@@ -25,9 +25,8 @@ static bool enrolment(void *arg, const uint8_t *account_id, size_t len, struct a
     struct service_enrolment e;
     if (!service_enrolment_of(((struct http_serve *)arg)->service, account_id, len, &e))
         return false;
-    *ret = (struct api_enrolment){.lock_key = e.lock_key,
-                                  .era_longest = e.era_longest,
-                                  .era_immortal = e.era_immortal};
+    *ret = (struct api_enrolment){
+        .lock_key = e.lock_key, .era_longest = e.era_longest, .era_immortal = e.era_immortal};
     memcpy(ret->address, e.address, sizeof(ret->address));
     memcpy(ret->genesis, e.genesis, sizeof(ret->genesis));
     return true;

@@ -1,9 +1,12 @@
 /* The rooms of the HTTP interface and of webhooks. The relay opens, drains and closes them; what
  * they do and how is their own affair. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/hex.h"
 #include "base/log.h"
 #include "service/entry.h"
 #include "service/service_internal.h"

@@ -131,7 +131,7 @@ class Real(unittest.TestCase):
             self.assertEqual([t['driver'] for t in told], names)
             sent += [i for t in told for i in t['ids']]
             ended += [i for t in told for i in t['ended']]
-        notes = self.world.pg.query('SELECT note FROM orders WHERE note NOT LIKE 'go%%' ORDER BY note')
+        notes = self.world.pg.query("SELECT note FROM orders WHERE note NOT LIKE 'go%%' ORDER BY note")
         self.assertEqual([n for n, in notes], sorted(f'{name} kept' for _, names in DRIVERS for name in names))
         for command in (NODE, PYTHON):
             with self.subTest(command[0]):

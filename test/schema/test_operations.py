@@ -122,8 +122,8 @@ class Operations(Case):
         self.assertEqual(self.operate('register', account='new', arguments=new), 'registered')
         r = self.record()
         self.assertEqual((r['who'], r['action'], r['arguments']), ('admin', 'register', {'address': '5x'}))
-        self.assertEqual(self.owner.rows("SELECT account_id, watch_only, era_longest, era_immortal FROM txrelay.accounts WHERE alias = 'new'"),
-                         [(b'\5' * 32, True, 64, False)])
+        self.assertEqual(self.owner.rows("SELECT encode(account_id, 'hex'), watch_only, era_longest, era_immortal FROM txrelay.accounts WHERE alias = 'new'"),
+                         [('05' * 32, True, 64, False)])
         self.assertEqual(self.owner.rows('SELECT DISTINCT who, login FROM txrelay.operations'),
                          [('admin', self.relay.value('SELECT session_user'))])
         self.relay.rows("SELECT txrelay.account_resume('alice')")  # the name ended with its statement

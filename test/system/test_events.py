@@ -3,6 +3,7 @@ closed, and holds nothing."""
 import collections
 import json
 import os
+import re
 import threading
 import unittest
 
@@ -178,6 +179,46 @@ class EventsTest(unittest.TestCase):
             with open(f'/proc/{relay.process.pid}/status') as file:
                 peak = next(int(line.split()[1]) for line in file if line.startswith('VmHWM:'))
             self.assertLess(peak, 200_000)  # kB; an ASan build has more than that, and no such test
+
+    def test_tail_reads_a_relay_by_its_unix_socket(self):
+        with World() as world:
+            path = f'{world.dir}/http.sock'
+            relay = world.relay('one', extra=f'http:\n  listen: unix:{path}\n  rate: 100000\n')
+            world.wait_leader(relay)
+            relay.wait_log('http.listening')
+            file = f'{world.dir}/token'
+            with open(file, 'w') as f:
+                f.write(token(world) + '\n')
+            command = [proc.TXRELAY, 'tail', '--http', f'unix:{path}', '--token-file', file]
+            refused = lambda *args: proc.run([*command, *args], check=False, seconds=30).stderr
+            self.assertIn('can be read by others: chmod 600', refused())
+            os.chmod(file, 0o600)
+            self.assertIn('no such account: "nobody"', proc.wait_for('a session', lambda: (text := refused('--account', 'nobody')) and '503' not in text and text, 30))
+            before = world.enqueue('before')
+            world.settle()
+            lines = proc.Process([*command, '--json', '--since', '2026-01-01T00:00:00Z'], f'{world.dir}/lines.log')
+            people = proc.Process([*command, '--account', 'alice'], f'{world.dir}/people.log')
+            for process in (lines, people):
+                self.addCleanup(process.kill)
+                proc.wait_for('live', lambda p=process: 'tail.live' in p.text(), 30)
+            ended = lambda: [e['id'] for e in map(json.loads, (line for line in lines.text().splitlines() if line.startswith('{')))
+                             if e['event'] == 'finished']
+            mine = [world.enqueue('one')]
+            proc.wait_for('its end', lambda: ended() == [before, *mine], 60)
+            # The relay is killed, and comes again: the readers resume by themselves and miss nothing.
+            relay.kill()
+            for process in (lines, people):
+                proc.wait_for('to notice it', lambda p=process: 'tail.stale' in p.text(), 30)
+            relay.start()
+            world.wait_leader(relay)
+            mine.append(world.enqueue('two'))
+            world.settle()
+            proc.wait_for('both ends', lambda: set(ended()) == {before, *mine}, 60)
+            proc.wait_for('the same for people', lambda: re.search(rf' alice id={mine[1]} nonce=2 finished finalized outcome=ok hash=0x', people.text()), 60)
+            self.assertNotIn(f'id={before} ', people.text())
+            cli('token', 'revoke', 'reads', '--database', world.pg.dsn)
+            proc.wait_for('its end', lambda: lines.child.poll() == 1, 60)
+            self.assertIn('the relay answers 401', lines.text())
 
     def test_readers_learn_that_the_database_is_away(self):
         with World(own_postgres=True) as world:

@@ -46,7 +46,7 @@ struct api_config {
     bool (*enrolment)(void *arg, const uint8_t *account_id, size_t len,
                       struct api_enrolment *ret); /* false: no node is usable now */
     const char *(*relay)(void *arg);              /* its identity in the database */
-    void (*drain)(void *arg);                 /* an operator drains it */
+    void (*drain)(void *arg);                     /* an operator drains it */
     /* What the chain would take for a call. cb fires once, from the loop, unless it is forgotten;
      * known false: no node tells now. */
     void *(*fee)(void *arg, const uint8_t *call, size_t len,

@@ -1,5 +1,5 @@
 /* HTTP/1.1 as a client: one request, and the status of its answer. For receivers that nobody here
- * trusts: no redirect is followed, nothing of the answer's body is read, and its head is bounded.
+ * trusts: no redirect is followed, nothing of the answer's body is kept, and its head is bounded.
  *
  * The host is resolved once. Each address is shown to `allowed` before it is connected to, and it
  * is that very address that is connected to, so a name that means another address a moment later
@@ -19,11 +19,15 @@ struct http_call;
 
 struct http_call_config {
     const char *url;         /* http:// or https://, without a user */
+    const char *address;     /* to connect to, in place of the URL's host: unix:/path; NULL: none */
     struct tls_context *tls; /* a client's, of HTTP/1.1; borrowed. NULL: https is refused */
     const char *headers;     /* lines, each with CRLF */
     const void *body;        /* of a POST; copied */
     size_t len;
     uint32_t timeout_ms; /* from now to the end of the answer's head; 0: 10,000 */
+    /* Not NULL: a GET, and the answer's body as it comes, however long it goes on. A silence of
+     * timeout_ms ends it. False: no more is wanted. Does not cancel the call. */
+    bool (*on_part)(void *arg, int status, const void *data, size_t len);
     /* A numeric address: may it be connected to? If not, err says why. NULL: all may. */
     bool (*allowed)(void *arg, const char *address, bool tls, struct err *err);
     /* Once, from the loop: the status, or err->code is not 0 (ERR_NET: what happened; what

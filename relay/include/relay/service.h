@@ -140,6 +140,6 @@ struct service_fee;
 struct service_fee *service_fee_ask(struct service *s, const uint8_t *call, size_t len,
                                     void (*cb)(void *arg, bool known, u128 fee), void *arg);
 void service_fee_forget(struct service_fee *f);
-void service_ask_drain(struct service *s);           /* an operator wants it to stop */
+void service_ask_drain(struct service *s); /* an operator wants it to stop */
 
 #endif

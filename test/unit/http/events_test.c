@@ -127,7 +127,7 @@ static void a_filter_takes_what_fits_all_of_it(void **state)
 static void put_kind(struct recent *r, int64_t id, bool passing, bool ended)
 {
     recent_put(r, &(struct recent_event){
-                      .id = id, .ended = ended, .passing = passing, .text = "x", .len = 1});
+                      .id = id, .ended = ended, .passing = passing, .text = (char *)"x", .len = 1});
 }
 
 /* Who has not read a state between two others does without it, unless it asked for a state. */
@@ -183,7 +183,7 @@ static void writes_rest_by_what_they_cost(void **state)
 {
     (void)state;
     assert_int_equal(events_pause_ms(0, 0), 0);
-    assert_int_equal(events_pause_ms(10, 10000), 0);     /* a few readers wait for nobody */
+    assert_int_equal(events_pause_ms(10, 10000), 0);      /* a few readers wait for nobody */
     assert_in_range(events_pause_ms(100, 100000), 5, 15); /* a hundred keep within 50 ms */
     assert_in_range(events_pause_ms(200, 4000000), 30, 50);
     assert_int_equal(events_pause_ms(300, 1 << 30), 100); /* never longer */

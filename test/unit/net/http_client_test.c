@@ -28,6 +28,8 @@ struct world {
     int status, done;
     struct err err;
     char url[80];
+    struct buf parts; /* of bodies */
+    size_t enough;    /* of them */
 };
 
 static void impatient(void *arg)
@@ -100,6 +102,7 @@ static int tear_down(void **state)
         loop_socket_close(w->peer);
     loop_timer_close(w->patience);
     buf_done(&w->heard);
+    buf_done(&w->parts);
     loop_free(w->loop);
     free(w);
     return 0;
@@ -166,6 +169,60 @@ static void a_status_is_the_answer(void **state)
         assert_non_null(strstr(buf_str(&w->heard),
                                "\r\nContent-Length: 2\r\nConnection: close\r\nX-One: 1\r\n\r\n{}"));
     }
+}
+
+static bool on_part(void *arg, int status, const void *data, size_t len)
+{
+    struct world *w = arg;
+    assert_int_equal(status, 200);
+    assert_int_equal(w->done, 0);
+    buf_put(&w->parts, data, len);
+    return w->parts.len < w->enough;
+}
+
+static void get(struct world *w, const char *says, size_t enough, uint32_t timeout_ms)
+{
+    struct err err = {0};
+    const struct http_call_config config = {
+        .url = w->url, .timeout_ms = timeout_ms, .on_part = on_part, .on_done = on_done, .arg = w};
+    w->says = says;
+    w->enough = enough;
+    w->said = 0;
+    w->done = 0;
+    buf_clear(&w->heard);
+    buf_clear(&w->parts);
+    assert_non_null(http_call_start(w->loop, &config, &err));
+    loop_run(w->loop);
+    assert_int_equal(w->done, 1);
+}
+
+/* Parts come as long as they are wanted, and as long as they come; a head's bound is not theirs. */
+static void a_body_comes_in_parts(void **state)
+{
+    struct world *w = *state;
+    get(w, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", SIZE_MAX, CALL_MS);
+    assert_int_equal(w->status, 200);
+    assert_string_equal(buf_str(&w->parts), "hello");
+    assert_non_null(strstr(buf_str(&w->heard), "GET /hook?a=1 HTTP/1.1\r\n"));
+    assert_null(strstr(buf_str(&w->heard), "Content-Length"));
+    static const char stream[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                                 "3\r\none\r\n3\r\ntwo\r\n";
+    get(w, stream, SIZE_MAX, 200); /* then it is silent */
+    assert_string_equal(buf_str(&w->parts), "onetwo");
+    assert_int_equal(w->err.code, ERR_NET);
+    get(w, stream, 2, CALL_MS); /* the first one is enough */
+    assert_int_equal(w->status, 200);
+    assert_string_equal(buf_str(&w->parts), "one");
+    char *much = xmalloc(60000);
+    memset(much, 'x', 60000 - 1);
+    much[60000 - 1] = 0;
+    char *text = xasprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", 60000 - 1, much);
+    get(w, text, SIZE_MAX, CALL_MS);
+    assert_int_equal(w->parts.len, 60000 - 1);
+    free(text);
+    free(much);
+    get(w, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", 3, CALL_MS);
+    assert_int_equal(w->status, 200);
 }
 
 static void what_is_no_answer_is_a_failure(void **state)
@@ -310,6 +367,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         T(a_status_is_the_answer),
+        T(a_body_comes_in_parts),
         T(what_is_no_answer_is_a_failure),
         T(nothing_is_connected_to_that_is_not_allowed),
         T(what_is_no_url_is_refused_at_once),
