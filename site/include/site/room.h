@@ -80,12 +80,12 @@ struct site_room_sign {
 struct site_host_ops {
     /* site_account_loaded follows, with this number. */
     void (*load)(void *arg, struct site_account *a, uint64_t load);
-    /* In one database transaction; site_account_stored follows. Borrowed. */
+    /* Commits all writes in one database transaction; site_account_stored follows. Borrowed. */
     void (*store)(void *arg, struct site_account *a, uint64_t batch,
                   const struct site_room_write *writes, size_t count);
     /* site_account_signed follows. Borrowed. */
     void (*sign)(void *arg, struct site_account *a, const struct site_room_sign *s);
-    /* To the node; no answer: blocks show what became of them. Borrowed. */
+    /* Sends the bytes to the node. There is no answer: blocks show the result. Borrowed. */
     void (*submit)(void *arg, struct site_account *a, const struct site_signed *attempt);
     /* Reads bytes that another site sent. false: they are not an extrinsic of this account with
      * this call and a signature of one of its keys. */
@@ -93,7 +93,7 @@ struct site_host_ops {
                  const uint8_t *call, size_t call_len, struct site_bytes *ret);
     /* HOST:PORT of the relay of this site that leads the account; "": not known. */
     const char *(*leader)(void *arg, struct site_account *a);
-    /* What its links have to say: struct site_links_config. */
+    /* An event of the links: struct site_links_config. */
     void (*note)(void *arg, enum site_links_note note, size_t peer, const char *text);
 };
 
@@ -101,7 +101,7 @@ struct site_host_ops {
 struct site_room *site_room_open(struct loop *l, const struct site_links_config *links,
                                  const struct site_host_ops *ops, void *arg, struct err *err);
 struct site_links *site_room_links(struct site_room *r);
-/* At once. Nothing is answered any more, and no operation follows. */
+/* Closes immediately: pending operations get no answer, and no operation follows. */
 struct site_room *site_room_close(struct site_room *r);
 
 /* An account that has sites: `config.names` are in the order of their names, `config.self` is the
@@ -112,7 +112,7 @@ void *site_account_ctx(const struct site_account *a);
 
 /* This relay leads the account at this site, or does not any more. */
 void site_account_lead(struct site_account *a, bool leads);
-/* loaded: NULL: it failed. What is for an older load is ignored. */
+/* loaded: NULL: the load failed. An answer to an older load is ignored. */
 void site_account_loaded(struct site_account *a, uint64_t load,
                          const struct site_room_loaded *loaded);
 void site_account_rows(struct site_account *a, const struct site_room_row *rows, size_t count);

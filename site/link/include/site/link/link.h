@@ -1,16 +1,15 @@
 /* The links of one relay to the relays of other sites: gRPC streams with mutual TLS, which carry
- * the messages of all accounts. A site's name stands in its certificate (a DNS name of the
- * subject's alternative names) and is believed from there alone.
+ * the messages of all accounts. A site's name comes from its certificate alone: a DNS name of the
+ * subject's alternative names.
  *
- *   DOWN -> DIALLING -> UP -> ENDING      a stream that this relay opens when it has something to
- *    ^         |         |      |         say, and closes when nothing was said for idle_ms
+ *   DOWN -> DIALLING -> UP -> ENDING      a stream that this relay opens when it has a message to
+ *    ^         |         |      |         send, and closes when it was idle for idle_ms
  *    +---------+---------+------+
  *
- * A message goes to the relay that spoke last for the account at that site, on whichever stream
- * leads there; else to any relay of the site, which names the leader if it is another one. A
- * message that cannot leave is dropped: the core sends again what matters. Between two relays one
- * stream is enough: of two that they opened at the same time the site with the greater name closes
- * its own.
+ * A message goes to the relay of that site that last sent one for the account, on any stream to it.
+ * If there is none, it goes to any relay of the site, which names the leader if it does not lead. A
+ * message that cannot be sent is dropped: the core repeats those that must arrive. Two relays need
+ * one stream: if both opened one at the same time, the site with the greater name closes its own.
  *
  * Callbacks fire from the loop, never inside the call that started them. They may call every
  * function below but site_links_close. */
@@ -39,7 +38,7 @@ enum site_links_note {
     SITE_LINKS_UP,       /* a stream to a relay of the site is open; text: its address */
     SITE_LINKS_LOST,     /* a stream ended, or could not be opened; text: why */
     SITE_LINKS_REFUSED,  /* a relay of the site does not take an account's messages; text: why */
-    SITE_LINKS_STRANGER, /* a peer whose certificate names no site of ours; text: its names */
+    SITE_LINKS_STRANGER, /* a peer's certificate names no configured site; text: its names */
     SITE_LINKS_BAD,      /* a peer broke the protocol; text: how. Its stream ends */
 };
 
@@ -78,9 +77,9 @@ bool site_links_send(struct site_links *s, size_t peer, const struct site_wire_m
 /* Inside on_message alone: the answer to a message that is not taken. */
 void site_links_refuse(struct site_links *s, enum site_wire_why why, const char *leader);
 void site_links_view(const struct site_links *s, size_t peer, struct site_links_view *ret);
-/* Reads the certificates again; new streams use them. What was in force stays if it fails. */
+/* Reads the certificates again; new streams use them. If that fails, the old ones stay in use. */
 int site_links_reload(struct site_links *s, struct err *err);
-/* Sends nothing any more and takes no new streams; open ones end within grace_ms. */
+/* Stops sending and accepts no new streams; open ones end within grace_ms. */
 void site_links_drain(struct site_links *s, uint64_t grace_ms);
 struct site_links *site_links_close(struct site_links *s); /* at once; no callback follows */
 

@@ -1,9 +1,9 @@
-/* The messages of site.proto as plain structs: what comes is parsed and checked here, and what
- * leaves is written here. No other file sees the generated code. Pure.
+/* The messages of site.proto as plain structs: this file parses and checks incoming frames, and
+ * writes outgoing ones. No other file uses the generated code. Pure.
  *
  * A message is one of the core (site/core/site.h) with an account, and with the bytes that the core
- * knows by their hash alone. What a message says about bytes that it brings is not read: the
- * receiver reads them. */
+ * refers to by their hash. The receiver reads key, nonce and death from the bytes, never from the
+ * message that carries them. */
 #ifndef SITE_WIRE_WIRE_H
 #define SITE_WIRE_WIRE_H
 
@@ -79,8 +79,9 @@ void site_wire_refusal_write(struct buf *out, const uint8_t account[SELECTOR_ACC
  * whole. */
 size_t site_wire_message_write(struct buf *out, const struct site_wire_message *m);
 
-/* What sites of an account must agree on, as one number: members, in the order of their names, and
- * the parts of the policy that choose. Sites that differ refuse each other's messages. */
+/* A digest of the settings that all sites of an account must share: the members, in the order of
+ * their names, and the policy that chooses the coordinator. Sites whose digests differ refuse each
+ * other's messages. */
 uint64_t site_wire_committee(const struct site_config *config);
 
 #endif
