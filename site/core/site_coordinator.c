@@ -132,6 +132,6 @@ void site__review_coordinator(struct site_core *c, uint64_t now)
     }
     if (c->state == SITE_PREPARED || c->state == SITE_ACTIVE)
         site__give_nonces(c, now);
-    if (c->state == SITE_ACTIVE || c->state == SITE_FLUSH)
+    if (c->state == SITE_PREPARED || c->state == SITE_ACTIVE || c->state == SITE_FLUSH)
         site__dispatch(c);
 }

@@ -159,7 +159,7 @@ void site__give_nonces(struct site_core *c, uint64_t now)
             l.next++;
             open++;
         }
-    if (open == l.count && c->state == SITE_ACTIVE)
+    if (open == l.count)
         fill(c, now, lowest_free(&l), &l);
     free(l.taken);
 }
@@ -184,17 +184,38 @@ static uint64_t open_from(struct site_core *c)
     return first;
 }
 
+/* Below this nonce the former coordinator has dispatched something; 0: nothing. */
+static uint64_t foreign_from(const struct site_core *c)
+{
+    uint64_t last = 0;
+    for (size_t i = 0; i < c->foreign_count; i++)
+        if (c->foreign[i].bytes.nonce > last)
+            last = c->foreign[i].bytes.nonce;
+    return last;
+}
+
+/* The nonces below this one may be sent. In FLUSH the line is another site's, which fills its
+ * holes. In PREPARED these are the holes alone: what is dispatched above them cannot be included
+ * before they are. */
+static uint64_t sent_below(struct site_core *c)
+{
+    if (c->state == SITE_FLUSH)
+        return SITE_NEVER;
+    uint64_t first = open_from(c), holes = foreign_from(c);
+    return c->state == SITE_PREPARED && holes < first ? holes : first;
+}
+
 void site__dispatch(struct site_core *c)
 {
-    /* In FLUSH the line is another site's, which fills its holes. */
-    uint64_t first = c->state == SITE_ACTIVE ? open_from(c) : SITE_NEVER;
+    uint64_t first = sent_below(c);
+    bool any_key = c->state != SITE_PREPARED;
     for (struct site_work *w = c->works; w; w = w->hh.next) {
         bool may = w->state == SITE_WORK_GRANTED;
         if (PLANTED(SITE_UNGRANTED) && w->state == SITE_WORK_PROPOSED) {
             site__work_state(c, w, SITE_WORK_GRANTED);
             may = true;
         }
-        if (may && (!site__in_line(c, w) || w->bytes.nonce < first))
+        if (may && (site__in_line(c, w) ? w->bytes.nonce < first : any_key))
             dispatch(c, w);
     }
 }

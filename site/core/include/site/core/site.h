@@ -1,6 +1,6 @@
 /* The core of one account at one site: site_step(core, now, event) -> effects, without clock,
- * socket or SQL. The account has several sites, each with a database of its own. One machine
- * plays both roles:
+ * socket or SQL. The account has several sites, each with a database of its own. One state machine
+ * has both roles:
  *
  * - The sender is the site whose outbox has a transaction. It delegates the transaction to the
  *   site that the selector names, verifies the bytes that this site proposes, and stores them:
@@ -9,16 +9,16 @@
  * - The coordinator gives nonces, has the bytes signed, proposes them to the senders, and stores
  *   and sends those that were granted: that is the dispatch.
  *
- * The signed bytes are the token. Nobody sends bytes before the sender has committed them, and
- * all bytes of a transaction that can still be included share one place (key and nonce). Bytes at
- * another place are granted only when the former ones are dead by the finalized chain. So it does
- * no harm if two sites coordinate, if either side sends the same bytes again, or if messages are
- * lost, repeated or late.
+ * The signed bytes are the token. No site submits bytes before the sender has committed them, and
+ * all bytes of a transaction that can still be included share one place (key and nonce). The sender
+ * grants bytes at another place only when the finalized chain proves that the former ones are dead.
+ * So two coordinators, repeated submissions, and messages that are lost, repeated or late do no
+ * harm.
  *
- * The owner keeps the bytes; the core knows them by their hash. The owner verifies call and
- * signature of bytes that a message carries and reads key, nonce and death from them (`valid`);
- * what a message says about bytes is never used. It commits the STORE effects of one step in one
- * database transaction and answers them with one STORED.
+ * The owner keeps the bytes; the core refers to them by their hash. The owner verifies the call and
+ * the signature of bytes that a message carries, and reads key, nonce and death from them
+ * (`valid`). It never uses a message's description of bytes. It commits the STORE effects of one
+ * step in one database transaction and answers them with one STORED.
  *
  * site_table.c has the tables of states. docs/design.md shows them. */
 #ifndef SITE_CORE_SITE_H
@@ -71,14 +71,15 @@ struct site_config {
                                  the same at all members. Default 64 */
     uint32_t beat_ms;         /* between heartbeats; default 1000 */
     uint32_t closing_beats;   /* that end a coordinator's work; default 3 */
-    uint32_t silence_ms;      /* without a message of a site that owes one; default 5000 */
-    uint32_t probe_ms;        /* for the answer to a probe; default 2000 */
+    uint32_t silence_ms;      /* after which a site that owes a message is probed; default 5000 */
+    uint32_t probe_ms;        /* time for the answer to a probe; default 2000 */
     uint32_t retry_ms;        /* until what was not acknowledged is sent again; default 1000 */
-    uint32_t propose_ms;      /* for the answer to a proposal; default 10000 */
-    uint32_t elect_ms;        /* for the handover of another coordinator; default 10000 */
+    uint32_t propose_ms;      /* time for the answer to a proposal; default 10000 */
+    uint32_t elect_ms;        /* time for the handover of another coordinator; default 10000 */
     uint32_t blind_ms;        /* without a new block: this site cannot coordinate. Default 60000 */
     uint32_t own_send_ms;     /* until the sender itself sends what it granted; default 30000 */
-    uint32_t hole_ms;         /* until a nonce that nobody needs gets a filler; default 2000 */
+    uint32_t hole_ms;         /* until a nonce that no transaction needs gets a filler; default
+                                 2000 */
     uint32_t letter_ms;       /* for which a message that is not on record is sent again; default
                                  60000 */
     uint32_t flight_max;      /* transactions of a sender that are delegated; default 1000 */
@@ -93,7 +94,7 @@ enum site_state {
     SITE_OBSERVING, /* another site coordinates */
     SITE_ELECT,     /* this site is chosen, and another one has not handed over yet */
     SITE_PREPARED,  /* it has; its dispatched transactions are not all final, so nothing is
-                       dispatched here */
+                       dispatched here but in holes below them */
     SITE_ACTIVE,    /* coordinates */
     SITE_FLUSH,     /* another is chosen; what is dispatched here is followed to its end */
     SITE_CLOSING,   /* all of that has ended; the last heartbeats */
@@ -101,7 +102,7 @@ enum site_state {
 
 /* The states of a transaction at its sender. */
 enum site_tx_state {
-    SITE_TX_WAITING,  /* nobody has it */
+    SITE_TX_WAITING,  /* no site coordinates it */
     SITE_TX_ASKED,    /* the delegation is not answered */
     SITE_TX_HELD,     /* the delegate has accepted it */
     SITE_TX_GRANTING, /* the grant is being stored */
