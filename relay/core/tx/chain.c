@@ -162,6 +162,31 @@ static void probe_inactive(struct manager *m)
     }
 }
 
+/* When rows without news are asked about although no block came: a chain that makes one when a pool
+ * has something for it makes none after the pool has lost ours. */
+uint64_t manager__silent_at(const struct manager *m)
+{
+    const struct chain_ticks *t = &m->chain_tick;
+    bool asks = m->chain.up && m->phase == MANAGER_LEADING && list_first(&m->line.activity);
+    uint64_t at = t->block_at + STALL_SILENT_MS;
+    return !asks ? UINT64_MAX : t->silent_next > at ? t->silent_next : at;
+}
+
+void manager__silent_tick(struct manager *m)
+{
+    struct list *node, *next;
+    if (m->now < manager__silent_at(m))
+        return;
+    for (node = m->line.activity.next; node != &m->line.activity; node = next) {
+        next = node->next;
+        struct row *row = CONTAINER_OF(node, struct row, activity);
+        if (row->state == ROW_POOLED)
+            manager__unsure(m, row, true, true);
+    }
+    manager__probe_soon(m); /* also for those in a block that was retracted without a word */
+    m->chain_tick.silent_next = m->now + backoff_next(&m->chain_tick.silent, &m->rng);
+}
+
 /* What the next tick tries again, or asks again. Each of these is here: a chain that makes a block
  * only when there is an extrinsic for it (instant sealing, blocks on demand) makes none while this
  * account waits for one. */
@@ -185,6 +210,8 @@ void manager__chain_tick(struct manager *m, bool block)
         m->chain_tick.block_at = m->now;
         m->line.blocks++;
         backoff_reset(&m->chain_tick.stall);
+        backoff_reset(&m->chain_tick.silent);
+        m->chain_tick.silent_next = 0;
         manager__window_block(m);
         probe_inactive(m);
         manager__head_tick(m);

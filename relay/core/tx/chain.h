@@ -13,5 +13,7 @@ void manager__best(struct manager *m, const struct manager_event *ev);
 
 void manager__chain_tick(struct manager *m, bool block);
 void manager__stall_pump(struct manager *m);
+uint64_t manager__silent_at(const struct manager *m); /* UINT64_MAX: nothing is to be asked */
+void manager__silent_tick(struct manager *m);
 
 #endif

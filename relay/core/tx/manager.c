@@ -43,6 +43,7 @@ struct manager *manager_new(const struct manager_config *config)
     m->load.backoff = (struct backoff){.base_ms = 200, .cap_ms = 10000};
     m->probe.backoff = (struct backoff){.base_ms = 250, .cap_ms = 5000};
     m->chain_tick.stall = (struct backoff){.base_ms = STALL_BASE_MS, .cap_ms = STALL_CAP_MS};
+    m->chain_tick.silent = (struct backoff){.base_ms = STALL_SILENT_MS, .cap_ms = STALL_CAP_MS};
     m->chain_tick.at = m->probe.at = UINT64_MAX;
     m->line.blocks = m->chain_tick.count = 1;
     manager__suspension_reset(m);
@@ -116,6 +117,7 @@ static void on_tick(struct manager *m, const struct manager_event *ev)
     manager__probe_tick(m);
     if (m->now >= m->chain_tick.at)
         manager__chain_tick(m, false);
+    manager__silent_tick(m);
 }
 
 static void (*const events[])(struct manager *m, const struct manager_event *ev) = {
@@ -221,6 +223,8 @@ uint64_t manager_deadline(const struct manager *m)
         return m->load.out || manager__writing(m) ? at : m->load.at;
     if (m->probe.question != PROBE_NONE || manager__probe_may(m))
         at = m->probe.at;
+    if (manager__silent_at(m) < at)
+        at = manager__silent_at(m);
     return m->chain_tick.at < at ? m->chain_tick.at : at;
 }
 

@@ -58,6 +58,7 @@ enum {
     PROBE_TIMEOUT_MS = 30000, /* a query without an answer is repeated */
     STALL_BASE_MS = 10000, /* after this long without a best block, repair advances all the same */
     STALL_CAP_MS = 120000,
+    STALL_SILENT_MS = 30000, /* without one, rows of which nothing is heard are asked about */
     RESIGN_EASY =
         4, /* this many new signatures in a row come one per block, later ones more rarely */
     RESIGN_GAP_MAX = 8,   /* blocks between two later ones */
@@ -125,7 +126,8 @@ struct chain_ticks {   /* chain.c: the pace of repair */
     uint32_t count;    /* best blocks, and steps of a stalled chain, from 1 */
     uint64_t at;       /* deadline of a stalled chain's next step */
     uint64_t block_at; /* ms: when the last best block came, or the node */
-    struct backoff stall;
+    struct backoff stall, silent;
+    uint64_t silent_next; /* see manager__silent_at */
 };
 
 struct load { /* load.c */

@@ -246,6 +246,33 @@ static void silence(void **state)
     script_free(s);
 }
 
+/* A chain that makes a block only when a pool has something for it makes none after the pool has
+ * lost ours. What the pool still has is asked about more and more rarely. */
+static void silence_without_blocks(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    uint64_t before = s->now, first;
+    tick(s);
+    first = s->now - before;
+    assert_true(first >= 30000);
+    probe(s, 5, 1, hash_of(5, 1));
+    none(s, MANAGER_FX_SUBMIT);
+    for (unsigned i = 0; i < 5; i++) {
+        before = s->now;
+        tick(s);
+        probe(s, 5, 1, hash_of(5, 1));
+        none(s, MANAGER_FX_SUBMIT);
+    }
+    assert_true(s->now - before > first);
+    tick(s);
+    probe(s, 5, 0);
+    tick(s); /* not twice without a block or a step of time */
+    probe(s, 5, 0);
+    expect_submit(s, 5);
+    script_free(s);
+}
+
 /* A row that became doubtful after the questions were asked is not judged by their answers. */
 static void judged_by_a_later_probe(void **state)
 {
@@ -526,6 +553,7 @@ int main(void)
         cmocka_unit_test(finality_timeout),
         cmocka_unit_test(watch_is_lost),
         cmocka_unit_test(silence),
+        cmocka_unit_test(silence_without_blocks),
         cmocka_unit_test(judged_by_a_later_probe),
         cmocka_unit_test(lagging_answer),
         cmocka_unit_test(runtime_upgrade),
