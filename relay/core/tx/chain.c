@@ -66,6 +66,17 @@ void manager__chain_down(struct manager *m)
     manager__probe_stop(m);
 }
 
+/* Balancers and nodes tell a head again, and an earlier one after a later one. Only a height above
+ * all before is one more block; one far above it was invented, or the node begins anew. */
+static bool is_next(struct manager *m, uint64_t number)
+{
+    uint64_t *highest = &m->chain_tick.highest;
+    bool next = number > *highest || !heard_is_near(number, *highest);
+    if (next)
+        *highest = number;
+    return next;
+}
+
 void manager__best(struct manager *m, const struct manager_event *ev)
 {
     m->chain.best = ev->best.number;
@@ -76,7 +87,7 @@ void manager__best(struct manager *m, const struct manager_event *ev)
     hear_of(m, ev->best.best_known);
     drop_invented(m, ev->best.finalized);
     if (m->phase >= MANAGER_CHAIN_WAIT)
-        manager__chain_tick(m, true);
+        manager__chain_tick(m, is_next(m, m->chain.best));
 }
 
 void manager__chain_ready(struct manager *m)

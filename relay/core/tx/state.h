@@ -123,7 +123,8 @@ struct final_view {        /* finality.c: what finalized blocks said */
 };
 
 struct chain_ticks {   /* chain.c: the pace of repair */
-    uint32_t count;    /* best blocks, and steps of a stalled chain, from 1 */
+    uint32_t count;    /* best heads, and steps of a stalled chain, from 1 */
+    uint64_t highest;  /* best block that was counted as one */
     uint64_t at;       /* deadline of a stalled chain's next step */
     uint64_t block_at; /* ms: when the last best block came, or the node */
     struct backoff stall, silent;

@@ -528,6 +528,43 @@ static void skipped(void **state)
     script_free(s);
 }
 
+static void head_again(struct script *s, uint64_t number)
+{
+    feed(s, (struct manager_event){.type = MANAGER_EV_BEST,
+                                   .best = {.number = number, .finalized = s->finalized}});
+    none(s, MANAGER_FX_RESIGN);
+    expect_submit(s, 5);
+    refuse(s, 5, 1018, "Unactionable");
+}
+
+/* A head that is told again, or an earlier one after it, is no block: the head of the line is not
+ * given up before its time. A node that begins anew counts from there. */
+static void skip_counts_blocks(void **state)
+{
+    (void)state;
+    for (unsigned anew = 0; anew < 2; anew++) {
+        struct script *s = with_policy(
+            (struct manager_account){.skip_after_blocks = 6, .tip_cap = MANAGER_NO_CAP}, 5);
+        outbox(s, 1);
+        admitted(s);
+        expect_submit(s, 5);
+        refuse(s, 5, 1018, "Unactionable");
+        if (anew) {
+            head_again(s, 1);
+            s->best = 1;
+        }
+        for (unsigned i = 0; i < 6 - anew; i++) {
+            head_again(s, s->best + 1);
+            head_again(s, s->best);
+            head_again(s, s->best + 1);
+            s->best++;
+        }
+        best(s);
+        assert_non_null(strstr(expect(s, MANAGER_FX_RESIGN)->sign.rows[0].error, "skipped"));
+        script_free(s);
+    }
+}
+
 static void not_skipped(void **state)
 {
     (void)state;
@@ -803,6 +840,7 @@ int main(void)
         cmocka_unit_test(cancelled_and_usurped),
         cmocka_unit_test(race_against_immortal_bytes),
         cmocka_unit_test(skipped),
+        cmocka_unit_test(skip_counts_blocks),
         cmocka_unit_test(not_skipped),
         cmocka_unit_test(era_ends_by_the_deadline),
         cmocka_unit_test(too_late_to_be_signed),
