@@ -16,6 +16,18 @@ static void hear_of(struct manager *m, uint64_t number)
         m->chain.best_known = number > m->chain.best ? number : m->chain.best;
 }
 
+/* By this block, what is on record as used is final everywhere. A node that begins anew, or lags,
+ * has fewer blocks than the table tells of. */
+static uint64_t final_everywhere(const struct manager *m)
+{
+    uint64_t heights[] = {m->chain.finalized, m->final.read, m->load.max_submitted,
+                          m->reconcile.seen_block};
+    uint64_t highest = 0;
+    for (size_t i = 0; i < ARRAY_LEN(heights); i++)
+        highest = heights[i] > highest ? heights[i] : highest;
+    return highest + ERA_PERIOD_MAX;
+}
+
 /* The node has fewer final blocks than an earlier answer named. It will reach those that are near;
  * heights far above what was read were invented by a node, and are dropped. */
 static void drop_invented(struct manager *m, uint64_t number)
@@ -28,8 +40,8 @@ static void drop_invented(struct manager *m, uint64_t number)
     if ((!above && !far) || PLANTED(HEIGHT_KEPT))
         return;
     m->chain.finalized = read;
-    if (m->life.used_block > read + ERA_PERIOD_MAX)
-        m->life.used_block = read + ERA_PERIOD_MAX; /* see manager__chain_ready */
+    if (m->life.used_block > final_everywhere(m))
+        m->life.used_block = final_everywhere(m); /* see manager__chain_ready */
     /* Otherwise manager__chain_ready follows, and does what else is due at the start. */
     if (m->final.following && (above || manager__reconcile_skips(m)))
         manager__follow_loaded(m);
@@ -95,8 +107,7 @@ void manager__chain_ready(struct manager *m)
     PRE(m->phase >= MANAGER_CHAIN_WAIT && m->chain.up);
     manager__follow_loaded(m);
     if (m->life.used_block == UINT64_MAX)
-        m->life.used_block =
-            m->chain.finalized + ERA_PERIOD_MAX; /* by then it is final everywhere */
+        m->life.used_block = final_everywhere(m);
     manager__probe_soon(m);
     manager__version_check(m);
     manager__signing_check(m);

@@ -423,6 +423,39 @@ static void reaped_below_an_invented_height(void **state)
     script_free(s);
 }
 
+/* Seed 41000000593: the node begins anew (block 0), and jumps later. The blocks that used the
+ * nonces on record are above all that this node has, and what the table tells of them counts, also
+ * to a leader that led before and has read little. */
+static void no_reap_at_a_node_that_begins_anew(void **state)
+{
+    (void)state;
+    for (unsigned led = 0; led < 2; led++) {
+        struct script *s = script_new(NULL);
+        uint64_t real = s->finalized, best = s->best;
+        if (led) {
+            load(s, NULL, 0, 7);
+            chain_up(s);
+            feed(s, (struct manager_event){.type = MANAGER_EV_DEMOTED});
+            s->used_block = 99;
+        }
+        s->used_nonce = 7; /* and no block, if it did not lead */
+        struct tx_pending row = loaded_row(s, 7, "broadcast");
+        load(s, &row, 1, 8);
+        s->finalized = s->best = 0;
+        chain_up(s);
+        s->finalized = real;
+        s->best = best;
+        uint64_t last = led ? 99 : row.submitted_block + 64;
+        for (uint64_t n = row.submitted_block + 1; n < last; n++)
+            finalized_at(s, n, 2, 0, NULL);
+        none(s, MANAGER_FX_STORE_PAUSE);
+        finalized_at(s, last, 2, 0, NULL);
+        assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension,
+                         MANAGER_SUSPENSION_REAPED);
+        script_free(s);
+    }
+}
+
 /* Of nodes the one that is asked may be behind the one that spoke before: a lower nonce at its best
  * block, or in a finalized block below the records, is no news of the account. */
 static void lower_nonce_of_a_lagging_node(void **state)
@@ -870,6 +903,7 @@ int main(void)
         cmocka_unit_test(reaped_while_leading),
         cmocka_unit_test(reaped_found_at_the_start),
         cmocka_unit_test(reaped_below_an_invented_height),
+        cmocka_unit_test(no_reap_at_a_node_that_begins_anew),
         cmocka_unit_test(lower_nonce_of_a_lagging_node),
         cmocka_unit_test(holes_of_a_former_life),
         cmocka_unit_test(reaped_while_nobody_led),
