@@ -950,6 +950,17 @@ static void used_in_two_lives(void **state)
     script_free(s);
 }
 
+/* Its bytes were alive when the search ended: later, only an operator's order ends it. */
+static void stays_until_ordered(struct script *s)
+{
+    stored(s, MANAGER_FX_STORE_ADOPT);
+    for (uint64_t number = 101; number <= 165; number++) {
+        block(s, number, 1, 0, NULL);
+        none(s, MANAGER_FX_STORE_REQUEUE);
+        none(s, MANAGER_FX_STORE_FINISH);
+    }
+}
+
 /* Seed 31000303882 (lossy): the lost commits had sent a transaction of the former life back to the
  * outbox, and sent it again in the new one. It goes back before that is adopted, if its own bytes
  * are dead. One that was not found at another nonce waits for an operator. */
@@ -995,6 +1006,8 @@ static void sent_again_in_a_new_life(void **state)
         const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_ADOPT);
         assert_int_equal(fx->adopt.count, 1);
         assert_true(fx->adopt.done);
+        if (alive)
+            stays_until_ordered(s);
         script_free(s);
     }
 }
