@@ -240,6 +240,13 @@ void site_account_view(const struct site_account *a, struct site_account_view *r
         ret->chosen = a->names[ret->core.chosen];
 }
 
+bool site_account_has(const struct site_account *a, const uint8_t hash[SITE_HASH_BYTES])
+{
+    struct site_hash h;
+    memcpy(h.bytes, hash, sizeof(h.bytes));
+    return site__bytes(a, &h) != NULL;
+}
+
 const struct site_counts *site_account_counts(const struct site_account *a)
 {
     return site_core_counts(a->core);

@@ -7,21 +7,14 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
-#include "base/table.h"
-
-/* A transaction that the room has. */
-struct known {
-    uint64_t id;
-    char outcome[16], error[200]; /* of a stop; "": nobody asked for one */
-    UT_hash_handle hh;
-};
+#include "tables_internal.h"
 
 struct site_tables {
     struct site_tables_config config;
     int64_t epoch;       /* 0: it is not led */
     uint64_t generation; /* answers to older requests are ignored */
     bool loaded, polling;
-    struct known *known;
+    struct knowledge knowledge;
     const struct site_tables_block *block; /* the block whose effects the room receives now */
 };
 
@@ -30,7 +23,6 @@ struct request {
     struct site_tables *tables;
     uint64_t generation;
     uint64_t number; /* of the load or batch */
-    size_t limit;
     int64_t *ids;
     union {
         struct store_site_load load;
@@ -62,37 +54,6 @@ static bool is_current(const struct request *r)
 static void failed(const struct request *r, const char *what, const struct err *err)
 {
     r->tables->config.failed(r->tables->config.arg, what, err);
-}
-
-/* ---- what the room knows ---- */
-
-static struct known *known_of(const struct site_tables *t, uint64_t id)
-{
-    struct known *k;
-    HASH_FIND(hh, t->known, &id, sizeof(id), k);
-    return k;
-}
-
-static void know(struct site_tables *t, uint64_t id)
-{
-    if (known_of(t, id))
-        return;
-    struct known *k = xcalloc(1, sizeof(*k));
-    k->id = id;
-    HASH_ADD(hh, t->known, id, sizeof(k->id), k);
-}
-
-static void forget(struct site_tables *t, struct known *k)
-{
-    HASH_DELETE(hh, t->known, k);
-    free(k);
-}
-
-static void forget_all(struct site_tables *t)
-{
-    struct known *k, *next;
-    HASH_ITER(hh, t->known, k, next)
-    forget(t, k);
 }
 
 /* ---- the load ---- */
@@ -129,8 +90,11 @@ static void tell_loaded(struct site_tables *t, const struct store_site_load *r, 
         rows[i].attempts = bytes + at;
         rows[i].count = r->txs[i].attempt_count;
         for (size_t k = 0; k < rows[i].count; k++)
-            bytes[at++] = signed_of(&r->txs[i].attempts[k]);
-        know(t, rows[i].id);
+            bytes[at + k] = signed_of(&r->txs[i].attempts[k]);
+        knowledge_add(&t->knowledge, rows[i].id);
+        for (size_t k = 0; k < rows[i].count; k++)
+            knowledge_grant(&t->knowledge, rows[i].id, &bytes[at + k].bytes.hash);
+        at += rows[i].count;
     }
     for (size_t i = 0; i < r->dispatch_count; i++)
         dispatches[i] = (struct site_room_dispatch){.sender = r->dispatches[i].sender,
@@ -149,6 +113,8 @@ static void tell_loaded(struct site_tables *t, const struct store_site_load *r, 
                                             .dispatch_count = r->dispatch_count};
     t->loaded = true;
     site_account_loaded(t->config.account, load, &loaded);
+    if (t->config.loaded)
+        t->config.loaded(t->config.arg, loaded.final, next);
     free(dispatches);
     free(rows);
     free(bytes);
@@ -173,7 +139,7 @@ void site_tables_load(struct site_tables *t, uint64_t load)
 {
     t->generation++;
     t->loaded = t->polling = false;
-    forget_all(t);
+    knowledge_forget_all(&t->knowledge);
     struct request *r = new_request(t, load);
     r->load = (struct store_site_load){.account = t->config.row, .epoch = t->epoch};
     store_site_load_start(t->config.store, &r->load, on_load);
@@ -186,7 +152,7 @@ static void tell_rows(struct site_tables *t, const struct store_site_rows *r)
     struct site_room_row *rows = xcalloc(r->count + 1, sizeof(*rows));
     for (size_t i = 0; i < r->count; i++) {
         rows[i] = row_of(&r->rows[i]);
-        know(t, rows[i].id);
+        knowledge_add(&t->knowledge, rows[i].id);
     }
     if (r->count)
         site_account_rows(t->config.account, rows, r->count);
@@ -198,7 +164,7 @@ static void tell_stops(struct site_tables *t, const struct store_site_rows *r)
 {
     for (size_t i = 0; i < r->stop_count; i++) {
         const struct store_site_stop *stop = &r->stops[i];
-        struct known *k = known_of(t, (uint64_t)stop->id);
+        struct known *k = knowledge_of(&t->knowledge, (uint64_t)stop->id);
         if (!k)
             continue;
         snprintf(k->outcome, sizeof(k->outcome), "%s", stop->outcome);
@@ -219,7 +185,7 @@ static void on_rows(struct store_site_rows *s)
             tell_rows(t, s);
             tell_stops(t, s);
             if (is_current(r))
-                t->config.polled(t->config.arg, s->count == r->limit, s->next_ms);
+                t->config.polled(t->config.arg, s->count, s->next_ms);
         }
     }
     free_request(r);
@@ -232,9 +198,8 @@ bool site_tables_poll(struct site_tables *t, uint32_t limit)
     t->polling = true;
     struct request *r = new_request(t, 0);
     size_t n = 0;
-    r->limit = limit;
-    r->ids = xcalloc(HASH_COUNT(t->known) + 1, sizeof(*r->ids));
-    for (const struct known *k = t->known; k; k = k->hh.next)
+    r->ids = xcalloc(HASH_COUNT(t->knowledge.known) + 1, sizeof(*r->ids));
+    for (const struct known *k = t->knowledge.known; k; k = k->hh.next)
         r->ids[n++] = (int64_t)k->id;
     r->rows = (struct store_site_rows){.account = t->config.row,
                                        .epoch = t->epoch,
@@ -269,7 +234,7 @@ static void end_in_block(const struct site_tables *t, const struct site_room_wri
 static void end(const struct site_tables *t, const struct site_room_write *w,
                 struct store_site_write *ret)
 {
-    const struct known *k = known_of(t, w->id);
+    const struct known *k = knowledge_of(&t->knowledge, w->id);
     ret->kind = STORE_SITE_END;
     if (w->end == SITE_OK) {
         end_in_block(t, w, ret);
@@ -337,9 +302,9 @@ static void tell_stored(struct site_tables *t, const struct request *r)
     int code = r->apply.err.code;
     if (!code) {
         for (size_t i = 0; r->ids && r->ids[i]; i++) {
-            struct known *k = known_of(t, (uint64_t)r->ids[i]);
+            struct known *k = knowledge_of(&t->knowledge, (uint64_t)r->ids[i]);
             if (k)
-                forget(t, k);
+                knowledge_forget(&t->knowledge, k);
         }
         site_account_stored(t->config.account, r->number, SITE_STORED);
         return;
@@ -376,6 +341,8 @@ void site_tables_store(struct site_tables *t, uint64_t batch, const struct site_
         final = final || writes[i].type == SITE_FX_STORE_FINAL;
         if (writes[i].type == SITE_FX_STORE_END)
             r->ids[ended++] = rows[i].id;
+        if (writes[i].type == SITE_FX_STORE_GRANT)
+            knowledge_grant(&t->knowledge, writes[i].id, &writes[i].attempt.bytes.hash);
     }
     PRE(!final || t->block);
     for (uint32_t i = 0; final && i < t->config.members; i++)
@@ -391,6 +358,11 @@ void site_tables_store(struct site_tables *t, uint64_t batch, const struct site_
 }
 
 /* ---- the account ---- */
+
+uint64_t site_tables_id_of(const struct site_tables *t, const uint8_t hash[SITE_HASH_BYTES])
+{
+    return knowledge_granted(&t->knowledge, hash);
+}
 
 void site_tables_final(struct site_tables *t, const struct site_tables_block *b)
 {
@@ -418,7 +390,7 @@ struct site_tables *site_tables_new(const struct site_tables_config *config)
 struct site_tables *site_tables_free(struct site_tables *t)
 {
     if (t)
-        forget_all(t);
+        knowledge_forget_all(&t->knowledge);
     free(t);
     return NULL;
 }

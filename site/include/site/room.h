@@ -131,6 +131,8 @@ struct site_account_view {
     size_t kept_bytes;  /* calls and extrinsics in memory */
 };
 void site_account_view(const struct site_account *a, struct site_account_view *ret);
+/* Bytes of a transaction of this site, or of one that it coordinates. */
+bool site_account_has(const struct site_account *a, const uint8_t hash[SITE_HASH_BYTES]);
 const struct site_counts *site_account_counts(const struct site_account *a);
 
 #endif

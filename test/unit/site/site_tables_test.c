@@ -89,11 +89,11 @@ static void failed(void *arg, const char *request, const struct err *err)
     s->failures++;
 }
 
-static void polled(void *arg, bool more, int64_t next_ms)
+static void polled(void *arg, size_t count, int64_t next_ms)
 {
     const struct site *s = arg;
     assert_int_equal(next_ms, -1);
-    if (more)
+    if (count == POLL)
         site_tables_poll(s->tables, POLL);
 }
 

@@ -25,9 +25,12 @@ struct site_tables_config {
     /* A request failed. What has to follow from it is done; lost leaderships are for the host to
      * tell the election. */
     void (*failed)(void *arg, const char *request, const struct err *err);
-    /* An answer to site_tables_poll. next_ms: until the next one is wanted; -1: when the doorbell
-     * rings. `more`: the limit was reached. */
-    void (*polled)(void *arg, bool more, int64_t next_ms);
+    /* An answer to site_tables_poll: how many rows it brought. next_ms: until the next one is
+     * wanted; -1: when the doorbell rings. */
+    void (*polled)(void *arg, size_t count, int64_t next_ms);
+    /* The room has what the tables have: the last finalized block on record, and the nonce of
+     * each key after it. NULL: nobody wants to know. */
+    void (*loaded)(void *arg, uint64_t final, const uint64_t *next);
     void *arg;
 };
 
@@ -61,6 +64,8 @@ void site_tables_store(struct site_tables *t, uint64_t batch, const struct site_
 /* Brings at most `limit` rows that the room does not know, and what is to be stopped. One at a
  * time: false: one is on its way, or nothing is loaded. */
 bool site_tables_poll(struct site_tables *t, uint32_t limit);
+/* The transaction of this site that was granted these bytes; 0: none. */
+uint64_t site_tables_id_of(const struct site_tables *t, const uint8_t hash[SITE_HASH_BYTES]);
 /* The next finalized block, to the room: with how transactions ended, for what the room wants
  * stored then. */
 void site_tables_final(struct site_tables *t, const struct site_tables_block *b);

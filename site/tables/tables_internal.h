@@ -1,0 +1,37 @@
+/* Private to site/tables: what the room knows. */
+#ifndef SITE_TABLES_INTERNAL_H
+#define SITE_TABLES_INTERNAL_H
+
+#include "base/table.h"
+#include "site/core/site.h"
+
+/* A transaction that the room has. */
+struct known {
+    uint64_t id;
+    char outcome[16], error[200]; /* of a stop; "": nobody asked for one */
+    struct granted *granted;      /* its bytes, the last ones first */
+    UT_hash_handle hh;
+};
+
+/* Bytes that it was granted. */
+struct granted {
+    struct site_hash hash;
+    struct known *known;
+    struct granted *before;
+    UT_hash_handle hh;
+};
+
+/* All of an account's, by their ids; their bytes, by their hashes. */
+struct knowledge {
+    struct known *known;
+    struct granted *granted;
+};
+
+struct known *knowledge_of(const struct knowledge *k, uint64_t id); /* NULL: it is not known */
+void knowledge_add(struct knowledge *k, uint64_t id);
+void knowledge_grant(struct knowledge *k, uint64_t id, const struct site_hash *hash);
+void knowledge_forget(struct knowledge *k, struct known *one);
+void knowledge_forget_all(struct knowledge *k);
+uint64_t knowledge_granted(const struct knowledge *k, const void *hash); /* to whom; 0: nobody */
+
+#endif
