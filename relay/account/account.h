@@ -26,6 +26,7 @@
 #include "store/sample.h"
 
 struct service;
+struct site_host;
 
 /* One signing account of this relay. */
 struct account {
@@ -48,6 +49,7 @@ struct account {
     int64_t epoch;
     /* goes up at each promotion and demotion: late answers are recognised by it */
     uint64_t generation;
+    struct site_host *site; /* it has several sites, and its manager rests; NULL: it has none */
     struct manager *manager;
     struct pool_ask *pool_ask; /* of the question that is out */
     /* the next chunk of a load, asked for before the manager wants it; NULL: none */
@@ -87,6 +89,7 @@ void account_event(struct account *a,
  * up. */
 bool account_poll(struct account *a, struct poll_event ev);
 bool account_gate(const struct account *a);
+bool account_is_managed(const struct account *a); /* led by its manager */
 void account_lost(struct account *a,
                   int code); /* a fenced write failed: tell the election if it means that */
 
@@ -105,6 +108,20 @@ void account_disarm(struct account *a);
 void account_give_back(struct account *a,
                        uint64_t nonce); /* a planted fault: the outbox has it again */
 #endif
+
+/* account_submit.c: bytes on their way to the node. They go through the gate, of the leadership
+ * that `generation` names. Embedded by its owner. */
+struct account_send {
+    struct node_submit node;
+    struct account *account;
+    uint64_t generation;
+    void (*sent)(struct account_send *s); /* they go to the socket now */
+};
+void account_send(struct account_send *t, const uint8_t *bytes, size_t len,
+                  const struct node_last *last, void (*on_reply)(struct node_submit *s),
+                  void (*on_status)(struct node_submit *s, enum tx_status status,
+                                    const uint8_t *block_hash),
+                  void (*on_lost)(struct node_submit *s));
 
 /* account_submit.c: effects that go to the node */
 void account_submit(struct account *a, const struct manager_effect *fx);

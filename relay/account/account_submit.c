@@ -12,10 +12,34 @@
 #include "base/plant.h"
 #include "service/service_internal.h"
 
+/* The gate: asked immediately before the bytes go to the socket. */
+static bool gate(void *arg)
+{
+    struct account_send *s = arg;
+    struct account *a = s->account;
+    FAILPOINT("before_send");
+    if (!PLANTED(GATE_SKIPPED) && (s->generation != a->generation || !account_gate(a))) {
+        a->gated_total++;
+        return false;
+    }
+    s->sent(s);
+    FAILPOINT("after_gate");
+    return true;
+}
+
+void account_send(struct account_send *t, const uint8_t *bytes, size_t len,
+                  const struct node_last *last, void (*on_reply)(struct node_submit *s),
+                  void (*on_status)(struct node_submit *s, enum tx_status status,
+                                    const uint8_t *block_hash),
+                  void (*on_lost)(struct node_submit *s))
+{
+    node_submit_start(t->account->service->node, &t->node, bytes, len, gate, t, on_reply, on_status,
+                      on_lost);
+    node_submit_until(&t->node, last);
+}
+
 struct submit {
-    struct node_submit node;
-    struct account *account;
-    uint64_t generation;
+    struct account_send send;
     uint64_t nonce;
     uint8_t hash[32];
     bool replied;
@@ -25,8 +49,8 @@ struct submit {
 
 static void forget(struct submit *t)
 {
-    HASH_DELETE(hh, t->account->submits, t);
-    node_submit_forget(&t->node);
+    HASH_DELETE(hh, t->send.account->submits, t);
+    node_submit_forget(&t->send.node);
     loop_task_cancel(&t->sent);
     free(t);
 }
@@ -39,29 +63,21 @@ static void after_send(struct loop_task *task)
 }
 #endif
 
-/* The gate: asked immediately before the bytes go to the socket. */
-static bool gate(void *arg)
+static void sent(struct account_send *s)
 {
-    struct submit *t = arg;
-    struct account *a = t->account;
-    FAILPOINT("before_send");
-    if (!PLANTED(GATE_SKIPPED) && (t->generation != a->generation || !account_gate(a))) {
-        a->gated_total++;
-        return false;
-    }
+    struct submit *t = CONTAINER_OF(s, struct submit, send);
+    struct account *a = s->account;
     tally_submit(a, t->nonce, t->hash);
 #ifdef TXRELAY_FAILPOINTS
     loop_task_cancel(&t->sent);
     loop_post(a->service->loop, &t->sent, after_send);
 #endif
-    FAILPOINT("after_gate");
-    return true;
 }
 
 static void on_reply(struct node_submit *s)
 {
-    struct submit *t = CONTAINER_OF(s, struct submit, node);
-    struct account *a = t->account;
+    struct submit *t = CONTAINER_OF(s, struct submit, send.node);
+    struct account *a = t->send.account;
     const struct rpc_call *call = &s->sub.call;
     char text[sizeof(call->err.text) + sizeof(call->rpc_data) + 4] = "";
     FAILPOINT("after_reply");
@@ -90,8 +106,8 @@ static void on_reply(struct node_submit *s)
 
 static void on_status(struct node_submit *s, enum tx_status status, const uint8_t *block_hash)
 {
-    struct submit *t = CONTAINER_OF(s, struct submit, node);
-    struct account *a = t->account;
+    struct submit *t = CONTAINER_OF(s, struct submit, send.node);
+    struct account *a = t->send.account;
     uint8_t hash[32], block[32];
     memcpy(hash, t->hash, 32);
     if (block_hash)
@@ -108,8 +124,8 @@ static void on_status(struct node_submit *s, enum tx_status status, const uint8_
 
 static void on_lost(struct node_submit *s)
 {
-    struct submit *t = CONTAINER_OF(s, struct submit, node);
-    struct account *a = t->account;
+    struct submit *t = CONTAINER_OF(s, struct submit, send.node);
+    struct account *a = t->send.account;
     uint8_t hash[32];
     memcpy(hash, t->hash, 32);
     struct manager_event ev = {.type = MANAGER_EV_WATCH_LOST,
@@ -122,18 +138,17 @@ void account_submit(struct account *a, const struct manager_effect *fx)
 {
     account_unwatch(a, fx->submit.hash);
     struct submit *t = xcalloc(1, sizeof(*t));
-    t->account = a;
-    t->generation = a->generation;
+    t->send = (struct account_send){.account = a, .generation = a->generation, .sent = sent};
     t->nonce = fx->submit.nonce;
     memcpy(t->hash, fx->submit.hash, 32);
     HASH_ADD(hh, a->submits, hash, 32, t);
-    node_submit_start(a->service->node, &t->node, fx->submit.bytes, fx->submit.bytes_len, gate, t,
-                      on_reply, on_status, on_lost);
-    node_submit_until(&t->node, &(struct node_last){.account = a->node_index,
-                                                    .nonce = t->nonce,
-                                                    .block = fx->submit.era_death < 0
-                                                                 ? UINT64_MAX
-                                                                 : (uint64_t)fx->submit.era_death});
+    account_send(&t->send, fx->submit.bytes, fx->submit.bytes_len,
+                 &(struct node_last){.account = a->node_index,
+                                     .nonce = t->nonce,
+                                     .block = fx->submit.era_death < 0
+                                                  ? UINT64_MAX
+                                                  : (uint64_t)fx->submit.era_death},
+                 on_reply, on_status, on_lost);
 }
 
 void account_unwatch(struct account *a, const uint8_t hash[32])
