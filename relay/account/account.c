@@ -67,6 +67,11 @@ bool account_gate(const struct account *a)
     return s->standalone || election_gate(s->election, a->index);
 }
 
+bool account_is_managed(const struct account *a)
+{
+    return a->role == ACCOUNT_LEADER && !a->site;
+}
+
 static void effect(struct account *a, const struct manager_effect *fx)
 {
     switch (fx->type) {
@@ -148,6 +153,10 @@ void account_promote(struct account *a, int64_t epoch)
     log_info("leader.acquired", "account=%s scope=%lld holder=%s epoch=%lld", a->alias,
              (long long)a->lock_key, a->service->holder, (long long)epoch);
     account_poll(a, (struct poll_event){.type = POLL_EV_LED});
+    if (a->site) {
+        service_sites_lead(a, epoch);
+        return;
+    }
     account_event(a, &(struct manager_event){.type = MANAGER_EV_PROMOTED, .epoch = epoch});
     const struct node_info *info = node_info(a->service->node);
     if (!info)
@@ -166,7 +175,10 @@ void account_demote(struct account *a, const char *reason)
     account_ahead_drop(a);
     a->leaving = false;
     a->epoch = 0;
-    account_event(a, &(struct manager_event){.type = MANAGER_EV_DEMOTED});
+    if (a->site)
+        service_sites_lead(a, 0);
+    else
+        account_event(a, &(struct manager_event){.type = MANAGER_EV_DEMOTED});
     account_unwatch_all(a);
     tally_forget(a);
     account_poll(a, (struct poll_event){.type = POLL_EV_NOT_LED});

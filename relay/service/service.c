@@ -173,13 +173,13 @@ static char *identity(struct loop *l, const char *name)
 }
 
 /* In this order they are made and opened; drained together; closed in the reverse order. The
- * first ones may fail to be made. The pool's questions end with the chain, so it comes first;
- * the election works on the store. */
+ * first ones may fail to be made. The questions of the pool and of sites end with the chain, so
+ * they come first; the election works on the store. */
 static room_make *const rooms[] = {
-    service_control,   service_metrics,    service_pool,     service_chain,
-    service_database,  service_standalone, service_election, service_listen,
-    service_retention, service_poll,       service_handover, service_obstacles,
-    service_sample,    service_feeds,      service_http,     service_webhooks};
+    service_control,  service_metrics,    service_pool,      service_sites,  service_chain,
+    service_database, service_standalone, service_election,  service_listen, service_retention,
+    service_poll,     service_handover,   service_obstacles, service_sample, service_feeds,
+    service_http,     service_webhooks};
 _Static_assert(ARRAY_LEN(rooms) <= ROOMS_MAX, "struct service has place for all rooms");
 
 static int make_rooms(struct service *s, struct err *err)

@@ -14,7 +14,7 @@
 static void to_leaders(struct service *s, const struct manager_event *ev)
 {
     for (size_t i = 0; i < s->account_count; i++)
-        if (s->accounts[i].role == ACCOUNT_LEADER)
+        if (account_is_managed(&s->accounts[i]))
             account_event(&s->accounts[i], ev);
 }
 
@@ -38,7 +38,7 @@ static void send_leaders(struct service *s, enum manager_event_type type,
                          const struct node_info *info)
 {
     for (size_t i = 0; i < s->account_count; i++)
-        if (s->accounts[i].role == ACCOUNT_LEADER)
+        if (account_is_managed(&s->accounts[i]))
             service_send_chain_event(&s->accounts[i], type, info);
 }
 
@@ -69,6 +69,7 @@ static void on_ready(void *arg, const struct node_info *info)
     service_register(s);
     heard_of(s, info);
     send_leaders(s, MANAGER_EV_CHAIN_UP, info);
+    service_sites_head(s, true);
     service_poll_event(s, &(struct poll_event){.type = POLL_EV_NODE_UP});
 }
 
@@ -108,6 +109,7 @@ static void on_best(void *arg, const struct node_head *head)
                                           .best = {.number = head->number,
                                                    .best_known = info->best_known,
                                                    .finalized = info->finalized_number}});
+    service_sites_head(s, false);
 }
 
 static struct account *signer_account(struct service *s, const uint8_t *signer, size_t len)
@@ -120,7 +122,9 @@ static struct account *signer_account(struct service *s, const uint8_t *signer, 
 
 static bool on_record(const struct account *a, const struct node_included *x)
 {
-    return a && a->role == ACCOUNT_LEADER && manager_knows(a->manager, x->tx.hash);
+    if (!a || a->role != ACCOUNT_LEADER)
+        return false;
+    return a->site ? service_sites_knows(a, x->tx.hash) : manager_knows(a->manager, x->tx.hash);
 }
 
 /* The account that an extrinsic belongs to. Its hash decides, if an attempt with that hash is on
@@ -145,8 +149,9 @@ static enum node_want wants(void *arg, const struct node_included *x)
     const struct account *a = owner_of(arg, x);
     if (!a || a->role != ACCOUNT_LEADER)
         return NODE_WANT_NOT;
-    return manager_must_verify(a->manager, x->tx.hash, x->tx.nonce) ? NODE_WANT_VERIFIED
-                                                                    : NODE_WANT;
+    bool must = a->site ? service_sites_must_verify(a, x->tx.hash, x->tx.nonce)
+                        : manager_must_verify(a->manager, x->tx.hash, x->tx.nonce);
+    return must ? NODE_WANT_VERIFIED : NODE_WANT;
 }
 
 static enum tx_signature verify(void *arg, const struct tx_included *x, const struct metadata *md,
@@ -161,9 +166,12 @@ static bool needs(void *arg, uint64_t number)
 {
     const struct service *s = arg;
     (void)number;
-    for (size_t i = 0; i < s->account_count; i++)
-        if (s->accounts[i].role == ACCOUNT_LEADER && manager_needs_blocks(s->accounts[i].manager))
+    for (size_t i = 0; i < s->account_count; i++) {
+        const struct account *a = &s->accounts[i];
+        if (a->role == ACCOUNT_LEADER &&
+            (a->site ? service_sites_need(a) : manager_needs_blocks(a->manager)))
             return true;
+    }
     return false;
 }
 
@@ -195,6 +203,8 @@ static enum tx_doubt doubts(void *arg, const struct node_block *block, size_t in
     const struct account *a = &s->accounts[index];
     if (a->role != ACCOUNT_LEADER)
         return TX_CERTAIN;
+    if (a->site)
+        return service_sites_doubts(a, block);
     return manager_doubts_nonce(a->manager, block->head.number, block->nonces[index],
                                 shown_nonce(s, a, block));
 }
@@ -233,7 +243,10 @@ static void on_finalized(void *arg, const struct node_block *block)
         for (size_t j = 0; j < block->included_count; j++)
             if (owners[j] == a)
                 rows[b.included_count++] = block->included[j].tx;
-        account_event(a, &(struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &b});
+        if (a->site)
+            service_sites_block(a, block);
+        else
+            account_event(a, &(struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &b});
         service_block(s, a, block->head.number);
     }
     free(owners);

@@ -74,7 +74,7 @@ static void went_down(struct database *d, const struct err *err)
 static void reload_leaders(struct service *s)
 {
     for (size_t i = 0; i < s->account_count; i++)
-        if (s->accounts[i].role == ACCOUNT_LEADER)
+        if (account_is_managed(&s->accounts[i]))
             account_event(&s->accounts[i], &(struct manager_event){.type = MANAGER_EV_STORE_BACK});
 }
 

@@ -29,7 +29,7 @@ static void on_gate(void *arg, int index, bool open, const char *reason)
     log_info(open ? "gate.open" : "gate.shut",
              "account=%s scope=%lld holder=%s epoch=%lld reason=\"%s\"", a->alias,
              (long long)a->lock_key, s->holder, (long long)a->epoch, reason);
-    if (open && a->role == ACCOUNT_LEADER)
+    if (open && account_is_managed(a))
         account_event(a, &(struct manager_event){.type = MANAGER_EV_GATE_OPEN});
 }
 

@@ -13,7 +13,7 @@
 #include "store/outbox.h"
 #include "store/pending.h"
 
-enum { ROOMS_MAX = 16 };
+enum { ROOMS_MAX = 17 };
 
 struct service {
     struct loop *loop;
@@ -35,6 +35,7 @@ struct service {
     struct listening *listening;      /* NULL: standalone */
     struct service_metrics *metrics;  /* NULL: none is configured */
     struct service_feeds_room *feeds; /* NULL: none is configured, or it is closed */
+    struct service_sites_room *sites; /* NULL: no account has sites */
     struct account *accounts;
     size_t account_count;
     struct account *by_id; /* uthash */
@@ -64,7 +65,7 @@ struct service {
 room_make service_control, service_pool, service_chain, service_database, service_standalone,
     service_election, service_listen, service_retention, service_poll, service_handover,
     service_obstacles, service_metrics, service_sample, service_feeds, service_http,
-    service_webhooks;
+    service_webhooks, service_sites;
 
 /* service_metrics.c: what its endpoint answers, for the control endpoint too */
 void service_metrics_text(struct service *s, struct buf *out);
@@ -76,6 +77,17 @@ void service_feeds_metrics(const struct service *s, struct buf *out);
 
 /* service_http.c */
 void service_guests_metrics(const struct service *s, struct buf *out);
+
+/* Accounts that have sites (sites/sites.h): each wants `a->site`. */
+void service_sites_lead(struct account *a, int64_t epoch); /* 0: not any more */
+void service_sites_head(struct service *s, bool up); /* a new best block; up: the node is back */
+void service_sites_block(struct account *a, const struct node_block *b);
+void service_sites_poll(struct account *a, const struct poll_effect *fx);
+bool service_sites_knows(const struct account *a, const uint8_t hash[32]);
+bool service_sites_must_verify(const struct account *a, const uint8_t hash[32], uint64_t nonce);
+bool service_sites_need(const struct account *a); /* the bodies of blocks */
+enum tx_doubt service_sites_doubts(const struct account *a, const struct node_block *b);
+void service_sites_obstacle(const struct account *a, struct obstacle *ret);
 
 /* service_chain.c: what the node says */
 void service_send_chain_event(

@@ -68,7 +68,10 @@ static void see_endpoints(const struct service *s, const struct account *a, stru
 static void see(const struct service *s, const struct account *a, uint64_t now,
                 struct obstacle *ret)
 {
-    manager_obstacle(a->manager, now, ret);
+    if (a->site)
+        service_sites_obstacle(a, ret);
+    else
+        manager_obstacle(a->manager, now, ret);
     if (ret->code == OBSTACLE_BEHIND)
         s->obstacles->behind = true;
     bool node = ret->code == OBSTACLE_NODE;

@@ -100,10 +100,16 @@ static void carry_out(struct service *s, const struct poll_effect *fx)
               poll_query_name(fx->query), poll_reason_name(fx->why), fx->accounts ? fx->count : 1);
     switch (fx->query) {
     case POLL_QUERY_OUTBOX:
-        account_fetch(a, fx);
+        if (a->site)
+            service_sites_poll(a, fx);
+        else
+            account_fetch(a, fx);
         return;
     case POLL_QUERY_REQUESTS:
-        account_poll_requests(a, fx);
+        if (a->site)
+            service_sites_poll(a, fx);
+        else
+            account_poll_requests(a, fx);
         return;
     case POLL_QUERY_ARM:
         account_arm(a, fx);

@@ -72,7 +72,7 @@ static struct progress_seen see(const struct service *s, const struct account *a
 {
     struct manager_view v;
     struct progress_seen none = {.step = START_NONE};
-    if (a->role != ACCOUNT_LEADER)
+    if (!account_is_managed(a))
         return none;
     switch (manager_phase(a->manager)) {
     case MANAGER_IDLE:

@@ -15,6 +15,7 @@
 #include "election/core/elector.h"
 #include "loop/loop.h"
 #include "relay/core/tx/manager.h"
+#include "relay/sites_config.h"
 
 struct service;
 
@@ -87,8 +88,9 @@ struct service_config {
     const char *metrics_address;    /* "127.0.0.1:PORT" for HTTP; NULL: none */
     struct service_feeds feeds;
     struct service_http http;
-    struct service_http webhooks; /* the same */
-    bool read_stdin;              /* standalone: JSON lines in */
+    struct service_http webhooks;     /* the same */
+    const struct sites_config *sites; /* NULL: no account has sites */
+    bool read_stdin;                  /* standalone: JSON lines in */
     void (*on_exit)(void *arg,
                     const struct err *err); /* the service cannot go on (permanent error) */
     /* NULL: the relay leads from then on. Otherwise it only registers its accounts, calls this, and

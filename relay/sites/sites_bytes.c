@@ -1,0 +1,189 @@
+/* Signed bytes of an account that has sites: what this relay signs, and what it reads from those of
+ * others. Eras begin some blocks below the last one that was read, so that the nodes of other sites
+ * have that block too: who verifies a signature needs its hash. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "chain/codec/hash.h"
+#include "chain/keys/extrinsic_sign.h"
+#include "sites/sites.h"
+
+enum { ERA_MIN = 4 };
+
+/* ---- signing ---- */
+
+/* The room receives it from the loop. */
+struct site_signing {
+    struct site_signing *next;
+    uint32_t sender;
+    uint64_t id;
+    struct site_signed result;
+    struct buf bytes;
+};
+
+static void signing_free(struct site_signing *g)
+{
+    buf_done(&g->bytes);
+    free(g);
+}
+
+static void tell_signed(struct loop_task *task)
+{
+    struct site_host *h = CONTAINER_OF(task, struct site_host, sign_task);
+    struct site_signing *g = h->signings;
+    h->signings = NULL;
+    for (struct site_signing *next; g; g = next) {
+        next = g->next;
+        if (h->phase == HOST_LED)
+            site_account_signed(h->site, g->sender, g->id, &g->result);
+        signing_free(g);
+    }
+}
+
+void sites_sign_end(struct site_host *h)
+{
+    loop_task_cancel(&h->sign_task);
+    for (struct site_signing *g = h->signings, *next; g; g = next) {
+        next = g->next;
+        signing_free(g);
+    }
+    h->signings = NULL;
+}
+
+/* The longest era that begins at the anchor and is over at the latest with the block `death`. */
+static uint32_t period_of(uint64_t anchor, uint64_t death)
+{
+    uint32_t period = 4096;
+    while (period >= ERA_MIN && anchor + period - 1 > death)
+        period /= 2;
+    return period;
+}
+
+/* The block on which an era begins now; false: none was read yet. */
+static bool choose_anchor(const struct site_host *h, uint64_t *ret, uint8_t ret_hash[32])
+{
+    uint64_t from = h->read > ANCHOR_BEHIND ? h->read - ANCHOR_BEHIND : 0;
+    for (*ret = from; *ret <= h->read; (*ret)++)
+        if (sites_anchor(h, *ret, ret_hash))
+            return true;
+    return false;
+}
+
+static int sign_bytes(struct site_host *h, const struct site_room_sign *s, const uint8_t *call,
+                      size_t call_len, struct site_signing *g, struct err *err)
+{
+    struct service *service = h->room->room.service;
+    const struct node_info *info = node_info(service->node);
+    struct extrinsic_params p = {.nonce = s->nonce, .metadata_hash = service->config.metadata_hash};
+    uint64_t anchor;
+    if (!info || !choose_anchor(h, &anchor, p.era_block_hash))
+        return err_set(err, ERR_NET, "no node is connected, or no block was read yet");
+    uint32_t period = period_of(anchor, s->death);
+    if (period < ERA_MIN)
+        return err_set(err, ERR_NET,
+                       "block %llu is the last one that was read: no era ends with "
+                       "block %llu",
+                       (unsigned long long)h->read, (unsigned long long)s->death);
+    p.era = era_mortal(period, anchor);
+    p.spec_version = info->spec_version;
+    p.transaction_version = info->transaction_version;
+    memcpy(p.genesis, info->genesis, 32);
+    g->result.bytes = (struct site_bytes){
+        .key = s->key, .nonce = s->nonce, .death = era_death(p.era, anchor) - 1};
+    return extrinsic_sign(info->metadata, &p, h->account->key, call, call_len, &g->bytes,
+                          g->result.bytes.hash.bytes, err);
+}
+
+void sites_sign(void *arg, struct site_account *a, const struct site_room_sign *s)
+{
+    struct site_host *h = site_account_ctx(a);
+    struct site_signing *g = xcalloc(1, sizeof(*g)), **end = &h->signings;
+    struct buf filler = {0};
+    struct err err = {0};
+    (void)arg;
+    g->sender = s->sender;
+    g->id = s->id;
+    g->result.bytes.nonce = s->nonce;
+    int rc = s->call ? 0 : sign_filler_call(h->account, &filler, &err);
+    if (rc == 0)
+        rc = sign_bytes(h, s, s->call ? s->call : filler.data, s->call ? s->call_len : filler.len,
+                        g, &err);
+    if (rc == 0) {
+        g->result.data = g->bytes.data;
+        g->result.len = g->bytes.len;
+    } else {
+        log_warn("site.not_signed", "account=%s nonce=%llu code=%s text=\"%s\"", h->account->alias,
+                 (unsigned long long)s->nonce, err_name(err.code), err.text);
+    }
+    buf_done(&filler);
+    if (!h->signings)
+        loop_post(h->room->room.service->loop, &h->sign_task, tell_signed);
+    while (*end)
+        end = &(*end)->next;
+    *end = g;
+}
+
+/* ---- reading ---- */
+
+static bool is_own_call(const struct extrinsic_view *v, const uint8_t *call, size_t len)
+{
+    return v->call_len == len && !memcmp(v->call, call, len);
+}
+
+static bool is_own_signer(const struct account *a, const struct extrinsic_view *v)
+{
+    return v->is_signed && v->signer_len == a->id_len && !memcmp(v->signer, a->id, a->id_len);
+}
+
+/* The last block that was read, or that the node calls final: an era that has begun contains it, or
+ * is over. */
+static uint64_t now_final(const struct site_host *h, const struct node_info *info)
+{
+    return info->finalized_number > h->read ? info->finalized_number : h->read;
+}
+
+static bool facts_of(const struct site_host *h, const struct node_info *info,
+                     const struct extrinsic_view *v, struct extrinsic_params *ret)
+{
+    uint64_t birth = era_birth(v->era, now_final(h, info));
+    *ret = (struct extrinsic_params){.spec_version = info->spec_version,
+                                     .transaction_version = info->transaction_version};
+    memcpy(ret->genesis, info->genesis, 32);
+    return v->era.period && sites_anchor(h, birth, ret->era_block_hash);
+}
+
+bool sites_read(void *arg, struct site_account *a, const uint8_t *data, size_t len,
+                const uint8_t *call, size_t call_len, struct site_bytes *ret)
+{
+    struct site_host *h = site_account_ctx(a);
+    const struct node_info *info = node_info(h->room->room.service->node);
+    struct extrinsic_view v;
+    struct extrinsic_params facts;
+    struct err err;
+    bool good = false;
+    (void)arg;
+    if (!info || extrinsic_decode(info->metadata, data, len, &v, &err) ||
+        !is_own_signer(h->account, &v) || !v.has_nonce || v.tip ||
+        !is_own_call(&v, call, call_len) || !facts_of(h, info, &v, &facts) ||
+        extrinsic_verify(info->metadata, &v, &facts, &good, &err))
+        return false;
+    *ret = (struct site_bytes){.nonce = v.nonce, .death = era_death(v.era, now_final(h, info)) - 1};
+    hash_blake2b_256(data, len, ret->hash.bytes);
+    return good;
+}
+
+void sites_describe(void *arg, const uint8_t *data, size_t len, struct store_site_write *ret)
+{
+    struct site_host *h = arg;
+    const struct node_info *info = node_info(h->room->room.service->node);
+    struct extrinsic_view v;
+    struct err err;
+    if (!info || extrinsic_decode(info->metadata, data, len, &v, &err))
+        return;
+    ret->birth = ret->bytes.death + 1 - (int64_t)v.era.period;
+    ret->spec_version = info->spec_version;
+    ret->transaction_version = info->transaction_version;
+}
