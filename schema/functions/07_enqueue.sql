@@ -314,8 +314,8 @@ BEGIN
             enqueue_many.traceparent
         FROM unnest(v_ids, v_result, calls, keys) u (id, result, call, key) WHERE u.id = u.result;
     IF FOUND THEN
-        PERFORM note_full(v_account) FROM accounts a WHERE a.account = v_account AND (v_ids[1] / 1024 <> v_ids[cardinality(v_ids)]
-            / 1024 OR cardinality(v_ids) >= least(1024, outbox_most(a.policy) / 16));
+        PERFORM note_full(v_account) FROM (SELECT greatest(1, least(1024, outbox_most(a.policy) / 16)) AS step FROM accounts a
+            WHERE a.account = v_account) s WHERE (v_ids[1] - 1) / s.step <> v_ids[cardinality(v_ids)] / s.step;
         PERFORM ring(v_account);
     END IF;
     RETURN v_result;

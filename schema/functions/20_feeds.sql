@@ -169,7 +169,7 @@ RETURNS TABLE (name text, account int, last_number bigint, publishers bytea, opt
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-    IF octet_length(p_holder) NOT BETWEEN 1 AND 500 OR octet_length(p_address) NOT BETWEEN 1 AND 300 THEN
+    IF (octet_length(p_holder) BETWEEN 1 AND 500 AND octet_length(p_address) BETWEEN 1 AND 300) IS NOT TRUE THEN
         PERFORM bad_argument('leader_feeds', 'p_holder or p_address', 'is empty or too long', 'At most 500 and 300 bytes.');
     ELSIF NOT EXISTS (SELECT FROM feed_servers s WHERE s.holder = p_holder AND s.address = p_address
             AND s.seen_at > clock_timestamp() - interval '10 min') THEN
@@ -248,6 +248,7 @@ DECLARE
     v_role text := 'feed/' || p_feed;
     v_creator text := format('feed/%s/%s', p_feed, p_number);
     v_most bigint := outbox_most(a.policy);
+    v_step bigint := greatest(1, least(1024, v_most / 16)); -- as of note_full
     v_moved bigint;
     v_stored bigint;
     v_first bigint;
@@ -309,7 +310,7 @@ BEGIN
     IF v_stored > 0 THEN
         IF v_first <= v_given THEN
             PERFORM id_given_again('leader_feed_take', v_first);
-        ELSIF (v_first / 1024 <> v_last / 1024 OR v_stored >= least(1024, v_most / 16)) AND outbox_over(p_account, v_role, v_most - 1) THEN
+        ELSIF (v_first - 1) / v_step <> v_last / v_step AND outbox_over(p_account, v_role, v_most - 1) THEN
             INSERT INTO outbox_full (account, role) VALUES (p_account, v_role) ON CONFLICT DO NOTHING;
         END IF;
         PERFORM ring(p_account);

@@ -9,18 +9,20 @@ from pgcase import Background, Case, h32, wait_until
 KEYS = [h32('one'), h32('two'), h32('three')]
 
 
-class Feeds(Case):
+class FeedCase(Case):
+    """A feed `prices` of alice, and a leader of alice."""
+
     def setUp(self):
         super().setUp()
         self.epoch = self.lead()
         self.relay.rows("SELECT txrelay.feed_create('prices', 'alice', %s)", KEYS)
 
-    def lead(self, holder='relay-a'):
-        row = self.relay.dict("SELECT * FROM txrelay.leader_claim(%s, %s, 'a:1', false, 60000, 60000)", self.alice, holder)
+    def lead(self, holder='relay-a', account=None):
+        row = self.relay.dict("SELECT * FROM txrelay.leader_claim(%s, %s, 'a:1', false, 60000, 60000)", account or self.alice, holder)
         self.assertTrue(row['granted'], row)
         return row['epoch']
 
-    def take(self, number, calls=(b'\x01\x02',), session=None, epoch=None, feed='prices', publisher=KEYS[0], **options):
+    def take(self, number, calls=(b'\x01\x02',), session=None, epoch=None, feed='prices', publisher=KEYS[0], account=None, **options):
         n = len(calls)
 
         def array(name, default=None):
@@ -29,7 +31,7 @@ class Feeds(Case):
         row = (session or self.relay).one(
             'SELECT * FROM txrelay.leader_feed_take(%s, %s, %s, %s, %s, %s, %s::bytea[], %s::bigint[], %s::bigint[], %s::bigint[], '
             '%s::bigint[], %s::numeric[], %s::numeric[], %s::bigint[], %s::bigint[])',
-            self.alice, self.epoch if epoch is None else epoch, feed, number, publisher, h32(number), list(calls),
+            account or self.alice, self.epoch if epoch is None else epoch, feed, number, publisher, h32(number), list(calls),
             array('priority', 0), array('not_before'), array('deadline'), array('guard'), array('tip'), array('max_tip'),
             array('deadline_block'), array('retries', 0))
         return row
@@ -40,6 +42,8 @@ class Feeds(Case):
     def cursor_of(self, feed='prices'):
         return self.owner.value('SELECT last_number FROM txrelay.feeds WHERE name = %s', feed)
 
+
+class Feeds(FeedCase):
     # ---- a batch ----
 
     def test_b02_b63_a_batch_and_the_cursor_are_one(self):
@@ -141,6 +145,7 @@ class Feeds(Case):
         self.assertEqual((self.count('outbox'), self.count('idempotency_keys'), self.cursor_of()), (0, 0, -1))
 
     def test_a_heartbeat_meanwhile_makes_no_id_an_old_one(self):
+        self.addCleanup(self.drop_beat)
         self.owner.rows('''CREATE FUNCTION public.beat() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
                            BEGIN PERFORM txrelay.note_high_water(); RETURN NEW; END $$;
                            CREATE TRIGGER beat BEFORE INSERT ON txrelay.feed_batches FOR EACH ROW EXECUTE FUNCTION public.beat()''')
@@ -150,6 +155,12 @@ class Feeds(Case):
         with self.assertRaisesRegex(psycopg2.Error, 'leader_feed_take: id [0-9]+ was given before'):
             self.take(1)
         self.assertEqual(self.cursor_of(), 0)
+
+    def drop_beat(self):
+        db = self.server.connect(self.db, 'installer')
+        with db.cursor() as cur:
+            cur.execute('DROP FUNCTION public.beat() CASCADE')
+        db.close()
 
     def test_a_batch_that_came_late_is_taken(self):
         """Its calls end as expired: otherwise no copy of it could ever be taken."""

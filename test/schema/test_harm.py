@@ -587,10 +587,12 @@ class Border(Harm):
         self.app.rows("SELECT txrelay.enqueue_many('alice', array_fill('\\x01'::bytea, ARRAY[100000]))")
         self.assertEqual(self.count('outbox_full'), 1)
         self.refused('TR013', self.app.rows, "SELECT txrelay.enqueue('alice', '\\x01')", text='100000 transactions of app')
-        self.owner.rows('TRUNCATE txrelay.outbox_full')
-        self.superuser().rows("SELECT setval('txrelay.transaction_id', (SELECT last_value / 1024 + 1 FROM txrelay.transaction_id) * 1024 - 1)")
-        self.enqueue()
-        self.refused('TR013', self.app.rows, "SELECT txrelay.enqueue('alice', '\\x01')")
+        calls = ("SELECT txrelay.enqueue('alice', '\\x01')", "SELECT txrelay.enqueue_many('alice', ARRAY['\\x01']::bytea[])")
+        for call in calls:
+            self.owner.rows('TRUNCATE txrelay.outbox_full')
+            self.superuser().rows("SELECT setval('txrelay.transaction_id', (SELECT last_value / 1024 + 1 FROM txrelay.transaction_id) * 1024 - 1)")
+            self.app.rows(call)
+            self.refused('TR013', self.app.rows, calls[0])
 
 
 class Clock(Harm):
