@@ -29,8 +29,8 @@ int feed__publisher(const struct feed *f, const uint8_t key[FEED_KEY])
 static void hold(struct feed *f, uint64_t session, bool held)
 {
     struct feed_session *s = feed__session_of(f->room, session);
-    if (s && !s->ended)
-        s->ops->hold(s->ctx, held);
+    INVARIANT(s && !s->ended); /* its core ends it after the release */
+    s->ops->hold(s->ctx, held);
 }
 
 const char *feed_outcome_name(enum feed_outcome outcome)

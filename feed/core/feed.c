@@ -152,8 +152,7 @@ static void on_tick(struct feed_core *f, uint64_t now)
         return;
     case FEED_COLLECT:
         feed__replace(f, now);
-        if (f->phase == FEED_FREE)
-            feed__resend(f, f->last + 1, NULL);
+        feed__resend(f, f->last + 1, NULL);
         return;
     case FEED_VERIFY_WAIT:
     case FEED_STORE_WAIT:

@@ -55,7 +55,7 @@ static void settled(struct feed_core *f, uint64_t now, enum feed_outcome outcome
 static void back_to_new(struct feed_core *f)
 {
     struct feed_session_row *s = feed__winner(f);
-    if (!s || s->state != FEED_WAIT)
+    if (!s)
         return;
     feed__session(f, s, FEED_NEW);
     feed__hold(f, s, false);
@@ -71,8 +71,7 @@ static void refuse_copy(struct feed_core *f, uint64_t now)
     feed__bar(f, f->copy.publisher, now);
     feed__drop(f, false);
     feed__free_number(f);
-    if (f->phase == FEED_FREE)
-        feed__resend(f, f->last + 1, NULL);
+    feed__resend(f, f->last + 1, NULL);
 }
 
 void feed__time_out(struct feed_core *f, uint64_t now)
@@ -85,8 +84,7 @@ void feed__time_out(struct feed_core *f, uint64_t now)
         back_to_new(f);
     feed__drop(f, true);
     feed__free_number(f);
-    if (f->phase == FEED_FREE)
-        feed__resend(f, f->last + 1, NULL);
+    feed__resend(f, f->last + 1, NULL);
 }
 
 void feed__on_verified(struct feed_core *f, uint64_t now, const struct feed_event *ev)
@@ -116,7 +114,7 @@ static void cursor_at(struct feed_core *f, uint64_t now, int64_t last)
     if (stored)
         feed__acknowledge(f);
     feed__free_number(f);
-    if (!stored && f->phase == FEED_FREE)
+    if (!stored)
         feed__resend(f, f->last + 1, NULL);
 }
 

@@ -23,7 +23,7 @@ struct feed_session_row {
 /* The one copy that may become the next batch. */
 struct feed_copy {
     uint64_t id;      /* 0: none */
-    uint64_t session; /* whose it is; 0: its stream is closed */
+    uint64_t session; /* whose it is; its stream may be closed */
     int publisher;
     uint64_t won_at, complete_at;
     uint64_t bytes;
@@ -76,7 +76,7 @@ void feed__send(struct feed_core *f, const struct feed_session_row *s, enum feed
                 int64_t number);
 void feed__hold(struct feed_core *f, struct feed_session_row *s, bool held);
 void feed__end(struct feed_core *f, struct feed_session_row *s, enum feed_end code);
-/* Tells all open sessions but `but` to send `number` again. */
+/* Tells all open sessions but `but` to send `number` again. None is open once the feed is left. */
 void feed__resend(struct feed_core *f, int64_t number, const struct feed_session_row *but);
 /* Acknowledges everything up to the cursor, which has moved, to all open sessions. */
 void feed__acknowledge(struct feed_core *f);

@@ -16,7 +16,7 @@ struct feed_session_row *feed__row(struct feed_core *f, uint64_t id)
 
 struct feed_session_row *feed__winner(struct feed_core *f)
 {
-    return f->copy.session ? feed__row(f, f->copy.session) : NULL;
+    return feed__row(f, f->copy.session);
 }
 
 bool feed__is_open(const struct feed_session_row *s)
@@ -97,21 +97,17 @@ void feed__end_client(struct feed_core *f, uint64_t now, struct feed_session_row
     if (!taking)
         return;
     feed__lose(f, now, code != FEED_END_SUCCESS);
-    if (f->phase == FEED_FREE)
-        feed__resend(f, f->last + 1, NULL);
+    feed__resend(f, f->last + 1, NULL);
 }
 
 void feed__on_gone(struct feed_core *f, uint64_t now, struct feed_session_row *s)
 {
-    bool taking = s->state == FEED_TAKING;
-    if (f->copy.session == s->id && !taking)
-        f->copy.session = 0; /* a complete copy is judged without its sender */
+    bool taking = s->state == FEED_TAKING; /* a complete copy is judged without its sender */
     feed__gone(f, s);
     HASH_DEL(f->sessions, s);
     free(s);
     if (!taking || PLANTED(FEED_DEAD_WINNER))
         return;
     feed__lose(f, now, true);
-    if (f->phase == FEED_FREE)
-        feed__resend(f, f->last + 1, NULL);
+    feed__resend(f, f->last + 1, NULL);
 }

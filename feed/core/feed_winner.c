@@ -46,8 +46,6 @@ static void skip(struct feed_core *f, struct feed_session_row *s, int64_t number
 {
     if (s->state == FEED_SKIPPED && s->number == number)
         return; /* a publisher that pipelines: it has the message already */
-    if (s->state == FEED_SKIPPED)
-        feed__session(f, s, FEED_PASSED);
     feed__session(f, s, FEED_SKIPPED);
     s->number = number;
     f->counts.skipped++;
@@ -122,8 +120,7 @@ void feed__on_header(struct feed_core *f, uint64_t now, struct feed_session_row 
     if (s->state == FEED_TAKING) {
         /* It begins again. The time of the same number counts from its first header. */
         given_up = s->number;
-        if (number == given_up)
-            won_at = f->copy.won_at;
+        won_at = f->copy.won_at;
         feed__lose(f, now, number != given_up);
         feed__session(f, s, FEED_NEW);
     }

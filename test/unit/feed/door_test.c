@@ -493,6 +493,11 @@ static void test_strangers_stay_outside(void **state)
     assert_int_equal(truncate(path, 0), 0);
     assert_int_equal(feed_door_reload(w->door, &err), ERR_CONFIG);
     unlink(path);
+    w->client = feed_client_close(w->client);
+    err_clear(&w->failed);
+    publish(w, "take", w->target, "closed"); /* what was in force stays */
+    put(w, 2, 1, 10);
+    until_acked(w, 2);
 }
 
 static void test_what_other_machines_reach_needs_proof(void **state)

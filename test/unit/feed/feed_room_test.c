@@ -706,6 +706,9 @@ static void a_paused_or_removed_feed_takes_nothing(void **state)
     hears(2, "ack 5");
     host.gone = true;
     hears(2, "end ERROR 5 (the feed was removed)");
+    connect_to(4); /* the others are not gone yet */
+    header(4, "prices", 6, 0);
+    hears(4, "end INVALID_REQUEST -1 (there is no such feed at this relay)");
     gone(0);
     gone(1);
     gone(2);
@@ -751,6 +754,23 @@ static void a_read_that_began_before_a_store_shows_no_new_feed(void **state)
     hears(1, "end INVALID_REQUEST -1 (there is no such feed at this relay)");
     send_batch(0, 6);
     hears(0, "ack 6");
+}
+
+/* It has committed, and its answer is on the way. */
+static void a_read_in_the_middle_of_a_store_shows_no_new_feed(void **state)
+{
+    (void)state;
+    connect_to(0);
+    host.unanswered = true;
+    send_batch(0, 5);
+    UNTIL(host.take);
+    host.cursor = 5;
+    connect_to(1);
+    header(1, "nothing", 0, 1); /* the feeds are read */
+    hears(1, "end INVALID_REQUEST -1 (there is no such feed at this relay)");
+    assert_string_equal(said(0), "");
+    answer_take(NULL);
+    hears(0, "ack 5");
 }
 
 static void a_key_that_was_taken_away_publishes_no_more(void **state)
@@ -857,6 +877,7 @@ int main(void)
         TEST(a_paused_or_removed_feed_takes_nothing),
         TEST(a_feed_that_is_created_again_begins_anew),
         TEST(a_read_that_began_before_a_store_shows_no_new_feed),
+        TEST(a_read_in_the_middle_of_a_store_shows_no_new_feed),
         TEST(a_key_that_was_taken_away_publishes_no_more),
         TEST(issue16_5_a_drain_lets_the_batch_end),
         TEST(it_closes_while_a_batch_is_verified),
