@@ -2,8 +2,9 @@
  *
  *   feed_load publish TARGET FEED FIRST COUNT CALL N   COUNT batches of N calls CALL (hexadecimal),
  *       each offered when the one before is acknowledged; prints the time of each in us
- *   feed_load idle TARGET FEED LAST N   N connections with a session of the feed each, which has
- *       offered the number LAST that is stored; prints "open" then, and ends with its input */
+ *   feed_load idle TARGET FEED LAST N [CA CERT KEY NAME]   N connections with a session of the feed
+ *       each, which has offered the number LAST that is stored; prints "open" then, and ends with
+ *       its input. With TLS if PEM files are given; NAME is the relay's */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "feed/client/client.h"
 #include "feed/wire/wire.h"
 #include "net/grpc.h"
+#include "net/tls.h"
 
 static struct loop *loop;
 static struct keypair *key;
@@ -36,6 +38,7 @@ static struct {
     int64_t next, end;
     uint64_t began_ns, *took_ns;
     size_t took_count;
+    struct loop_task ready;
 } load;
 
 static void put(void)
@@ -46,13 +49,20 @@ static void put(void)
         fail("put", &err);
 }
 
+/* The next one is built and signed while the relay has this one: what a publisher computes is not
+ * the relay's time. The bytes of this one leave before the task runs. */
+static void make_ready(struct loop_task *task)
+{
+    (void)task;
+    put();
+}
+
 static void on_acked(void *arg, int64_t number)
 {
     (void)arg;
     uint64_t now = loop_clock_ns(loop);
     load.took_ns[load.took_count++] = now - load.began_ns;
     load.began_ns = now;
-    put();
     if (number == load.end - 1)
         loop_stop(loop);
 }
@@ -64,6 +74,8 @@ static void on_note(void *arg, enum feed_client_note note, int64_t number, const
     (void)number;
     if (note == FEED_CLIENT_CONNECTED)
         load.began_ns = loop_clock_ns(loop);
+    if (note == FEED_CLIENT_SENT)
+        loop_post(loop, &load.ready, make_ready);
     if (note == FEED_CLIENT_ENDED || note == FEED_CLIENT_LOST) {
         err_set(&err, ERR_PROTOCOL, "%s", text);
         fail("the stream", &err);
@@ -104,7 +116,6 @@ static void publish(char **argv)
     load.client = feed_client_new(loop, &config, &err);
     if (!load.client)
         fail("publish", &err);
-    put(); /* one on its way, and one ready */
     put();
     loop_run(loop);
     for (size_t i = 0; i < load.took_count; i++)
@@ -186,15 +197,30 @@ static void on_line(void *arg, const char *line, size_t len)
         loop_stop(loop);
 }
 
-static void stay(char **argv)
+static struct tls_context *read_tls(char **files)
 {
     struct err err = {0};
+    struct tls_config config = {.ca_file = files[0], .cert_file = files[1], .key_file = files[2]};
+    struct tls_context *tls = tls_context_new(&config, &err);
+    if (!tls)
+        fail("TLS", &err);
+    return tls;
+}
+
+static void stay(char **argv, bool with_tls)
+{
+    struct err err = {0};
+    struct tls_context *tls = with_tls ? read_tls(argv + 4) : NULL;
     struct loop_stream *in = loop_stream_new(loop, STDIN_FILENO, 1000, on_line, NULL);
     idle_count = strtoul(argv[3], NULL, 10);
     idle = xcalloc(idle_count, sizeof(*idle));
     for (size_t i = 0; i < idle_count; i++) {
-        struct grpc_client_config config = {
-            .target = argv[0], .on_up = on_up, .on_down = on_down, .arg = &idle[i]};
+        struct grpc_client_config config = {.target = argv[0],
+                                            .tls = tls,
+                                            .server_name = with_tls ? argv[7] : NULL,
+                                            .on_up = on_up,
+                                            .on_down = on_down,
+                                            .arg = &idle[i]};
         idle[i].feed = argv[1];
         idle[i].last = strtoll(argv[2], NULL, 10);
         idle[i].link = grpc_client_new(loop, &config, &err);
@@ -206,6 +232,7 @@ static void stay(char **argv)
     for (size_t i = 0; i < idle_count; i++)
         grpc_client_close(idle[i].link);
     loop_stream_close(in);
+    tls_context_free(tls);
     free(idle);
 }
 
@@ -213,9 +240,9 @@ int main(int argc, char **argv)
 {
     struct err err = {0};
     bool publishes = argc == 8 && !strcmp(argv[1], "publish");
-    if (!publishes && !(argc == 6 && !strcmp(argv[1], "idle"))) {
+    if (!publishes && !((argc == 6 || argc == 10) && !strcmp(argv[1], "idle"))) {
         fprintf(stderr, "usage: feed_load publish TARGET FEED FIRST COUNT CALL N\n"
-                        "       feed_load idle TARGET FEED LAST N\n");
+                        "       feed_load idle TARGET FEED LAST N [CA CERT KEY NAME]\n");
         return 2;
     }
     if (keypair_from_uri("//Alice", KEY_ED25519, &key, &err))
@@ -224,7 +251,7 @@ int main(int argc, char **argv)
     if (publishes)
         publish(argv + 2);
     else
-        stay(argv + 2);
+        stay(argv + 2, argc == 10);
     loop_free(loop);
     keypair_free(key);
     return 0;

@@ -1,13 +1,15 @@
 """feeds: batches of one publisher into the outbox. The account is paused, so nothing is relayed. Rounds alternate with
 `enqueue_many` of as many calls with keys, in one session, which sends texts that are made before: no driver is in the figure.
 Then batches of 100 calls beside a relay that works at 1,000 transactions a second, in alternating windows, and the memory and CPU
-of a relay with idle sessions, each on a connection of its own."""
+of a relay with idle sessions, each on a connection of its own: over a unix socket, and over TCP with TLS and a client's certificate."""
 import os
 import statistics
 import subprocess
 import time
 
 from harness import proc
+from harness.bouncer import free_port
+from harness.certificates import Certificates
 from harness.relay import Relay, cli
 
 from .stand import ERAS, MARK, call_of, chain, cpu_s, many_accounts, quantiles, save, show as shown, spread, table
@@ -17,19 +19,24 @@ LOAD = os.path.join(proc.BUILD, 'test', 'bench', 'feed_load')
 CALL_BYTES = 100
 IDLE_S = 20  # more than the silence after which a connection is pinged
 BESIDE = 100  # calls of a batch
+RELAY_NAME = 'relay.test'  # of its certificate
 
 
 class Stand:
-    """A relay with a door and a feed of an account that is paused."""
+    """A relay with a door and a feed of an account that is paused. Number 0 counts as stored."""
 
-    def __init__(self, server):
+    def __init__(self, server, tls=False):
         self.pg = server.fresh()
         self.dir = proc.make_dir('txbench-')
         accounts = [('feed', 'sr25519', '//Feed'), *many_accounts(ACCOUNTS)]
         self.node = chain(self.dir, '--instant', '--instant-delay-ms', '5', accounts=accounts)
-        listen = f'unix:{self.dir}/feeds'
+        self.target, self.tls, door = f'unix:{self.dir}/feeds', [], ''
+        if tls:
+            self.target = f'127.0.0.1:{free_port()}'
+            door = self.certificates()
+        listen = f'tcp:{self.target}' if tls else self.target
         self.relay = Relay(self.dir, 'feeds', self.pg.dsn, [self.node.ws], accounts, manager=ERAS,
-                           extra=f'feeds:\n  listen: {listen}\n').start()
+                           extra=f'feeds:\n  listen: {listen}\n{door}').start()
         proc.wait_for('all accounts', lambda: self.relay.text().count('=account.ready ') > ACCOUNTS, 60)
         self.pg.query("SELECT txrelay.account_pause('feed', 'the bench takes batches')")
         self.pg.query("SELECT txrelay.account_policy('feed', '{\"outbox_max\": 1000000}')")
@@ -38,8 +45,18 @@ class Stand:
             file.write('//Alice\n')
         public = next(line.split()[-1] for line in cli('keys', 'show', key, '--scheme', 'ed25519').stdout.splitlines()
                       if line.startswith('public key'))
-        cli('feed', 'create', 'bench', 'feed', public, '--database', self.pg.dsn, '--option', 'duplicate_skip_window=10')
-        self.target, self.next, self.keys = listen, 0, 0
+        cli('feed', 'create', 'bench', 'feed', public, '--database', self.pg.dsn, '--last', '0', '--option', 'duplicate_skip_window=10')
+        self.next, self.keys = 1, 0
+
+    def certificates(self):
+        """Of the relay and of publishers; returns the relay's configuration."""
+        files = Certificates()
+        files.authority()
+        files.certificate('relay', RELAY_NAME)
+        files.certificate('publisher', 'publisher.test')
+        self.tls = [files.path('ca.pem'), files.path('publisher.pem'), files.path('publisher.key'), RELAY_NAME]
+        return ''.join(f'  {key}: {files.path(name)}\n' for key, name in
+                       (('cert_file', 'relay.pem'), ('key_file', 'relay.key'), ('ca_file', 'ca.pem')))
 
     def publish(self, calls, batches):
         """Seconds of each batch, from its offer to its acknowledgement."""
@@ -121,24 +138,29 @@ def beside(stand, args):
     return pairs
 
 
-def idle(stand, args):
-    """A session's memory and CPU, and what its acknowledgements cost the others."""
-    alone = stand.publish(BESIDE, 50)
-    before_kb, before_s, began = stand.rss_kb(), cpu_s(stand.relay.process.pid), time.monotonic()
+def cpu_of(stand):
+    """The share of a core that the relay takes."""
+    before, began = cpu_s(stand.relay.process.pid), time.monotonic()
     time.sleep(IDLE_S)  # what is measured
-    alone_cpu = (cpu_s(stand.relay.process.pid) - before_s) / (time.monotonic() - began)
-    child = subprocess.Popen([LOAD, 'idle', stand.target, 'bench', str(stand.next - 1), str(args.idle_sessions)], text=True,
+    return (cpu_s(stand.relay.process.pid) - before) / (time.monotonic() - began)
+
+
+def idle(stand, args, publishes=False):
+    """A session's memory and CPU, and what its acknowledgements cost the others."""
+    alone = stand.publish(BESIDE, 50) if publishes else None
+    alone_cpu, before_kb = cpu_of(stand), stand.rss_kb()
+    child = subprocess.Popen([LOAD, 'idle', stand.target, 'bench', str(stand.next - 1), str(args.idle_sessions), *stand.tls], text=True,
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert child.stdout.readline() == 'open\n', 'the sessions were not opened'
-        after_kb, before_s, began = stand.rss_kb(), cpu_s(stand.relay.process.pid), time.monotonic()
-        time.sleep(IDLE_S)
-        cpu = (cpu_s(stand.relay.process.pid) - before_s) / (time.monotonic() - began)
-        with_them = stand.publish(BESIDE, 50) if args.idle_sessions < 1000 else None  # the door takes 1,000 connections
+        after_kb, cpu = stand.rss_kb(), cpu_of(stand)
+        later_kb = stand.rss_kb()
+        with_them = stand.publish(BESIDE, 50) if publishes and args.idle_sessions < 1000 else None  # the door takes 1,000 connections
     finally:
         child.communicate('')
-    return {'sessions': args.idle_sessions, 'kb_each': (after_kb - before_kb) / args.idle_sessions, 'cpu_alone': alone_cpu, 'cpu': cpu,
-            'ack_s_alone': quantiles(alone), 'ack_s': quantiles(with_them) if with_them else None}
+    return {'sessions': args.idle_sessions, 'kb_each': (after_kb - before_kb) / args.idle_sessions,
+            'kb_each_later': (later_kb - before_kb) / args.idle_sessions, 'cpu_alone': alone_cpu, 'cpu': cpu,
+            'ack_s_alone': quantiles(alone) if alone else None, 'ack_s': quantiles(with_them) if with_them else None}
 
 
 def run(server, args):
@@ -148,10 +170,14 @@ def run(server, args):
     save(args, 'feeds', result)
     result['beside'] = beside(stand, args)
     show_beside(args, result['beside'])
-    result['idle'] = idle(stand, args)
-    show_idle(result['idle'])
-    save(args, 'feeds', result)
+    result['idle'] = idle(stand, args, publishes=True)
     stand.close()
+    stand = Stand(server, tls=True)
+    result['idle_tls'] = idle(stand, args)
+    stand.close()
+    show_idle(result['idle'], 'over a unix socket')
+    show_idle(result['idle_tls'], 'with TLS')
+    save(args, 'feeds', result)
     return result
 
 
@@ -168,8 +194,8 @@ def show_beside(args, pairs):
           f'pairs {shown(spread([p[True]["calls_per_s"] / p[False]["calls_per_s"] for p in pairs]))}')
 
 
-def show_idle(r):
-    print(f'  {r["sessions"]} idle sessions: {r["kb_each"]:.1f} KB each; the relay takes {r["cpu"] * 100:.2f} % of a core, '
+def show_idle(r, how):
+    print(f'  {r["sessions"]} idle sessions {how}: {r["kb_each"]:.1f} KB each, after {IDLE_S} s {r["kb_each_later"]:.1f}; the relay takes {r["cpu"] * 100:.2f} % of a core, '
           f'{r["cpu_alone"] * 100:.2f} % without them')
     if r['ack_s']:
         print(f'  each acknowledgement goes to all of them: p50 {r["ack_s"]["p50"] * 1000:.2f} ms, '
