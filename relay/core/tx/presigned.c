@@ -333,13 +333,14 @@ uint64_t manager__presigned_rows(struct manager *m, const struct manager_event *
 /* ---- no other bytes ---- */
 
 /* Its bytes can never be included any more, and no final block used its nonce. A former version of
- * the runtime never comes back: one era after the change every final block is under the new one. */
+ * the runtime never comes back: one era after the change every final block is under the new one. A
+ * lower one is no change: the node begins anew, or lags. */
 static bool try_end_over(struct manager *m, struct row *row)
 {
     uint64_t searched = manager__searched(m),
              height = PLANTED(SIGNED_EARLY) ? m->chain.best + 1 : searched;
     bool era = row->era_death >= 0 && height >= (uint64_t)row->era_death;
-    bool runtime = row->spec_version != m->chain.spec_version &&
+    bool runtime = row->spec_version < m->chain.spec_version &&
                    searched >= m->chain.runtime_block + ERA_PERIOD_MAX && m->chain.up;
     if (!manager__presigned(row) || row->end || row->stop || !m->final.known ||
         m->final.nonce > row->nonce || m->suspension.why == MANAGER_SUSPENSION_REAPED ||

@@ -630,6 +630,21 @@ static void runtime_changed(void **state)
     script_free(s);
 }
 
+/* Seed 955: a node that begins anew describes the runtime of block 0. That is none that came after
+ * the one that the bytes are signed for, however far the node jumps then. */
+static void lower_runtime_is_no_change(void **state)
+{
+    (void)state;
+    struct script *s = one_sent(&keyless, -1);
+    accept(s, 5);
+    runtime(s, SPEC - 1);
+    probe(s, 5, 0);
+    blocks_to(s, 102 + 63, 5);
+    finalized(s, 5, 0, NULL);
+    none(s, MANAGER_FX_STORE_FINISH);
+    script_free(s);
+}
+
 /* The runtime was heard of while a node invented its best block: the end is not counted from there.
  */
 static void runtime_changed_at_an_invented_block(void **state)
@@ -860,6 +875,7 @@ int main(void)
         cmocka_unit_test(hole_without_a_key),
         cmocka_unit_test(hole_with_a_key),
         cmocka_unit_test(runtime_changed),
+        cmocka_unit_test(lower_runtime_is_no_change),
         cmocka_unit_test(runtime_changed_at_an_invented_block),
         cmocka_unit_test(runtime_changed_before_the_chain_was_up),
         cmocka_unit_test(never_outbid),
