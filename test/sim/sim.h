@@ -81,6 +81,10 @@ void chain_foreign(struct world *w, int account);
 void chain_foreign_in_pool(struct world *w, int account);
 void chain_reap(struct world *w, int account);
 void node_restart(struct world *w, int node, uint64_t down);
+uint32_t block_new(struct world *w, uint32_t parent);
+void tell_block(struct world *w, int node, uint32_t block, uint64_t extra);
+/* Money came, of which the chain tells with a block. */
+void chain_pays(struct world *w, int account, bool unpaid);
 
 /* sim_pool.c */
 struct node_answer {
@@ -95,6 +99,7 @@ void pool_submit(struct world *w, int node, uint32_t tx, struct node_answer *ret
 void answer_submit(struct world *w, int node, uint32_t tx, struct node_answer *ret);
 bool pool_ready(const struct world *w, int node, uint32_t tx);
 bool pool_take(const struct world *w, int node, struct block *b, bool *skip);
+bool pool_has_next(const struct world *w, int node);
 void pool_set_best(struct world *w, int node, uint32_t block);
 void pool_set_final(struct world *w, int node, uint32_t block);
 void pool_evict(struct world *w, int node, bool say);
@@ -219,6 +224,7 @@ const char *fault_name(int number); /* NULL: no more */
 void fault_start(struct world *w);
 void fault_heal(struct world *w);
 void fault_between(struct world *w, int relay);
+void fault_adopted(struct world *w, int relay);
 
 /* sim_lie.c: what a node says that is not so, for a while */
 enum lie {
@@ -235,6 +241,17 @@ uint64_t lie_nonce(struct world *w);
 uint64_t lie_once(struct world *w, uint64_t nonce);
 uint64_t lie_height(struct world *w, uint64_t number);
 uint32_t lie_forged(struct world *w, uint32_t block, int account); /* 0: not now */
+
+/* sim_warp.c: a node that begins anew */
+void warp_start(struct world *w);
+void warp_end(struct world *w);
+bool warps(const struct world *w); /* some node has block 0 alone */
+/* The network goes on without it. */
+void warp_block(struct world *w);
+uint32_t warp_best(const struct world *w);
+
+/* sim_away.c: no relay is there */
+void away_start(struct world *w);
 
 /* sim_operator.c */
 void operator_start(struct world *w);

@@ -248,4 +248,6 @@ void audited_run(struct world *w, struct session *s, struct request *x)
     check_done(&t);
     if (ends_in_the_wait(&t))
         fault_between(w, t.process);
+    if (x->what == MEM_REQUEST_adopt && x->u.adopt.adopted)
+        fault_adopted(w, t.process);
 }

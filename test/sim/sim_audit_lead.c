@@ -22,6 +22,10 @@ static void check_claim(struct world *w, const struct session *s, const struct s
     HOLDS(w, !taken || lock_moved || was->lead.expiry_1_us <= db_now_us(w), "leadership",
           "r%d takes account %d from a claim that has %lld ms left", s->process, c->account - 1,
           (long long)left_ms(w, was->lead.expiry_1_us));
+    HOLDS(w, was->reconcile_from < 0 || db_account(w, c->account - 1)->reconcile_from >= 0,
+          "lost commits",
+          "r%d claims account %d, and the search for what lost commits have sent is forgotten",
+          s->process, c->account - 1);
     w->stats.claims++;
 }
 

@@ -140,7 +140,7 @@ uint32_t ancestor_at(const struct world *w, uint32_t block, uint64_t number)
     return block;
 }
 
-static uint32_t block_new(struct world *w, uint32_t parent)
+uint32_t block_new(struct world *w, uint32_t parent)
 {
     struct chain *c = &w->chain;
     HOLDS(w, c->block_count < BLOCKS, "liveness", "%u blocks did not end what was begun",
@@ -172,7 +172,7 @@ static void hear_block(struct world *w, struct event *e)
 {
     const struct chain_node *n = &w->chain.nodes[e->a];
     const struct block *b = &w->chain.blocks[e->b];
-    if (w->now < n->down_until || lags(w, e, hear_block))
+    if (w->now < n->down_until || w->now < n->warp_until || lags(w, e, hear_block))
         return;
     if (b->number <= w->chain.blocks[n->best].number)
         return;
@@ -182,7 +182,7 @@ static void hear_block(struct world *w, struct event *e)
     pool_set_best(w, (int)e->a, e->b);
 }
 
-static void tell_block(struct world *w, int node, uint32_t block, uint64_t extra)
+void tell_block(struct world *w, int node, uint32_t block, uint64_t extra)
 {
     struct event *e = later(w, latency(w) + extra, "node hears block", hear_block);
     e->a = (uint32_t)node;
@@ -214,18 +214,58 @@ static int some_node_up(struct world *w)
 {
     int k = (int)rng_below(&w->rng, (uint64_t)w->plan.nodes);
     for (int i = 0; i < w->plan.nodes; i++, k = (k + 1) % w->plan.nodes)
-        if (w->now >= w->chain.nodes[k].down_until && w->now >= w->chain.nodes[k].lag_until)
+        if (w->now >= w->chain.nodes[k].down_until && w->now >= w->chain.nodes[k].lag_until &&
+            w->chain.nodes[k].best)
             return k;
     return -1;
+}
+
+static void hear_final(struct world *w, struct event *e);
+
+static void tell_final(struct world *w, int node, uint32_t block)
+{
+    struct event *e = later(w, latency(w), "node hears final", hear_final);
+    e->a = (uint32_t)node;
+    e->b = block;
+}
+
+/* Where no next block shows a node that it has missed one, its peers do. */
+static void sync_nodes(struct world *w)
+{
+    const struct chain *c = &w->chain;
+    uint32_t best = warp_best(w);
+    for (int k = 0; k < w->plan.nodes; k++) {
+        const struct chain_node *n = &c->nodes[k];
+        if (c->blocks[n->best].number < c->blocks[best].number)
+            tell_block(w, k, best, 0);
+        else if (n->final != c->final)
+            tell_final(w, k, c->final);
+    }
+}
+
+/* An upgrade, or money that somebody sends, is an extrinsic as well. */
+static bool is_demanded(struct world *w, int node)
+{
+    struct chain *c = &w->chain;
+    bool asked = c->asked || c->spec != c->blocks[c->nodes[node].best].spec;
+    c->asked = false;
+    return asked || pool_has_next(w, node);
 }
 
 static void make_block(struct world *w, struct event *e)
 {
     (void)e;
     int node = some_node_up(w);
-    if (node >= 0)
+    if (node < 0)
+        warp_block(w);
+    else if (!has(w, FEATURE_DEMAND))
         author(w, node, w->chain.nodes[node].best, w->healing ? 100 : 85);
-    later(w, between(w, w->plan.block_us / 2, w->plan.block_us * 3 / 2), "make block", make_block);
+    else if (is_demanded(w, node))
+        author(w, node, w->chain.nodes[node].best, 100);
+    else
+        sync_nodes(w);
+    uint64_t us = has(w, FEATURE_DEMAND) ? 100 * MS : w->plan.block_us;
+    later(w, between(w, us / 2, us * 3 / 2), "make block", make_block);
 }
 
 /* depth + 1 blocks beside the last `depth` ones: whoever hears the last of them changes over. */
@@ -279,6 +319,12 @@ static void tell_all(struct world *w, uint32_t block)
         tell_block(w, k, block, 0);
 }
 
+void chain_pays(struct world *w, int account, bool unpaid)
+{
+    w->chain.asked |= w->chain.unpaid[account] != unpaid;
+    w->chain.unpaid[account] = unpaid;
+}
+
 void chain_foreign(struct world *w, int account)
 {
     tell_all(w, foreign_block(w, account));
@@ -325,7 +371,8 @@ static void hear_final(struct world *w, struct event *e)
     const struct chain_node *n = &c->nodes[e->a];
     if (lags(w, e, hear_final))
         return;
-    if (w->now < n->down_until || c->blocks[e->b].number <= c->blocks[n->final].number)
+    if (w->now < n->down_until || w->now < n->warp_until ||
+        c->blocks[e->b].number <= c->blocks[n->final].number)
         return;
     if (ancestor_at(w, n->best, c->blocks[e->b].number) != e->b)
         pool_set_best(w, (int)e->a, e->b); /* it was on another fork, or had not heard of it */
@@ -343,11 +390,8 @@ static void finalize_to(struct world *w, uint32_t block)
         c->final = i;
         check_final(w, i);
     }
-    for (int k = 0; k < w->plan.nodes; k++) {
-        struct event *e = later(w, latency(w), "node hears final", hear_final);
-        e->a = (uint32_t)k;
-        e->b = block;
-    }
+    for (int k = 0; k < w->plan.nodes; k++)
+        tell_final(w, k, block);
 }
 
 static void make_final(struct world *w, struct event *e)
@@ -356,9 +400,9 @@ static void make_final(struct world *w, struct event *e)
     struct chain *c = &w->chain;
     int node = some_node_up(w);
     later(w, between(w, w->plan.block_us / 2, w->plan.block_us * 3 / 2), "finalize", make_final);
-    if (node < 0 || w->now < c->stall_until)
+    if ((node < 0 && !warps(w)) || w->now < c->stall_until)
         return;
-    uint32_t best = c->nodes[node].best;
+    uint32_t best = node < 0 ? warp_best(w) : c->nodes[node].best;
     uint64_t number = c->blocks[best].number, final = c->blocks[c->final].number;
     if (number <= final + w->plan.finality_lag || ancestor_at(w, best, final) != c->final)
         return;

@@ -235,6 +235,8 @@ static bool calm(const struct world *w, int account, uint64_t us)
                manager_phase(manager_of(leader, account)) == MANAGER_LEADING;
     if (has(w, FEATURE_LIES))
         us += LIE_WAIT_US;
+    if (has(w, FEATURE_PACED))
+        us *= 2;
     return w->now > w->healed_at + us && led && !a->paused && !w->chain.unpaid[account] &&
            w->now > w->account_moved[account] + us;
 }

@@ -155,7 +155,7 @@ static void unpaid(struct world *w)
 {
     int a = (int)rng_below(&w->rng, (uint64_t)w->plan.accounts);
     if (a != w->plan.blocked)
-        w->chain.unpaid[a] = !w->chain.unpaid[a];
+        chain_pays(w, a, !w->chain.unpaid[a]);
 }
 
 static void pool_limit(struct world *w)
@@ -257,16 +257,27 @@ static void die_between(struct world *w, struct event *e)
     relay_start_later(w, r, 5 * SECOND);
 }
 
+static void dies(struct world *w, int relay, bool *first, const char *name)
+{
+    if (!*first || w->healing)
+        return;
+    *first = false;
+    struct event *e = later(w, 0, name, die_between);
+    e->a = (uint32_t)relay;
+    e->b = w->relays[relay].process->life;
+}
+
 /* In a wait after lost commits it has stored that nonces of ours are used, and dies before it
  * adopts what used them: the first one of a seed. It draws nothing. */
 void fault_between(struct world *w, int relay)
 {
-    if (!w->plan.dies_between || w->healing)
-        return;
-    w->plan.dies_between = false;
-    struct event *e = later(w, 0, "dies before an adoption", die_between);
-    e->a = (uint32_t)relay;
-    e->b = w->relays[relay].process->life;
+    dies(w, relay, &w->plan.dies_between, "dies before an adoption");
+}
+
+/* It has adopted something, and dies before it looks for more. */
+void fault_adopted(struct world *w, int relay)
+{
+    dies(w, relay, &w->plan.dies_adopting, "dies between two adoptions");
 }
 
 static const struct {
@@ -362,12 +373,14 @@ void fault_heal(struct world *w)
     w->db.slow_until = 0;
     w->chain.stall_until = 0;
     for (int a = 0; a < ACCOUNTS; a++)
-        w->chain.unpaid[a] = a == w->plan.blocked && !w->blocked_free;
+        chain_pays(w, a, a == w->plan.blocked && !w->blocked_free);
     for (int k = 0; k < NODES; k++) {
         w->chain.nodes[k].pool_limit = w->plan.pool_limit;
         w->chain.nodes[k].trap_until = w->chain.nodes[k].lag_until = 0;
         w->chain.nodes[k].lie_until = 0;
     }
+    warp_end(w);
+    w->away_until = 0;
     for (int i = 0; i < w->plan.relays; i++) {
         struct relay *r = &w->relays[i];
         if (r->process->paused)

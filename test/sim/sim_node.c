@@ -28,6 +28,16 @@ struct event *wire_to_node(struct world *w, struct relay *r, const char *name,
     return e;
 }
 
+/* For how long a call waits for its turn, as the real door lets it where an endpoint has refused
+ * calls as too many. */
+uint64_t wire_turn(struct world *w, struct relay *r)
+{
+    struct wire *d = &r->wire;
+    uint64_t at = d->turn_at > w->now ? d->turn_at : w->now;
+    d->turn_at = at + w->plan.pace_us;
+    return at - w->now;
+}
+
 /* At the node: the connection on which it was sent is still there. */
 struct relay *wire_from(struct world *w, const struct event *e)
 {
@@ -117,19 +127,55 @@ static void head_arrives(struct world *w, struct event *e)
     n->config.on_best(n->config.arg, &head);
 }
 
+/* One that the connection has told last is none: the real door passes it over. */
+static bool is_known(const struct node *n, const struct event *e)
+{
+    uint8_t hash[32];
+    hash_of_block(e->b, hash);
+    return e->account ? n->info.finalized_number == height_of(n, e->b, LIE_FINAL)
+                      : memcmp(n->info.best_hash, hash, 32) == 0;
+}
+
+static void head_again(struct world *w, struct event *e)
+{
+    const struct node *n = wire_is_on(w, e);
+    if (n && n->ready && !is_known(n, e))
+        head_arrives(w, e);
+}
+
+/* A balancer's nodes are not equally far, and some tell a head more than once: an earlier one comes
+ * after it, and then itself again. */
+static void repeat(struct world *w, struct relay *r, uint32_t block, bool final)
+{
+    if (!has(w, FEATURE_REPEATS) || w->healing || !chance(w, 30))
+        return;
+    uint64_t number = w->chain.blocks[block].number, by = between(w, 0, final ? 2 : 3);
+    uint32_t told[] = {ancestor_at(w, block, number > by ? number - by : 0), block};
+    w->stats.repeated++;
+    for (size_t i = 0; i < ARRAY_LEN(told); i++) {
+        struct event *e =
+            wire_to_relay(w, r, between(w, 0, w->plan.block_us / 2), "head again", head_again);
+        e->b = told[i];
+        e->account = final;
+    }
+}
+
 void node_says_heads(struct world *w, int node, bool best, bool final)
 {
     for (int i = 0; i < w->plan.relays; i++) {
         struct relay *r = &w->relays[i];
         if (!r->node || !r->wire.open || r->wire.node != node)
             continue;
-        if (best)
+        if (best) {
             wire_to_relay(w, r, 0, "best head", head_arrives)->b = w->chain.nodes[node].best;
+            repeat(w, r, w->chain.nodes[node].best, false);
+        }
         if (!final)
             continue;
         struct event *e = wire_to_relay(w, r, 0, "finalized head", head_arrives);
         e->b = w->chain.nodes[node].final;
         e->account = 1;
+        repeat(w, r, e->b, true);
     }
 }
 
@@ -205,7 +251,7 @@ static void connected(struct world *w, struct event *e)
     }
     n->backoff.attempt = 0;
     d->open = true;
-    d->last_in = d->last_out = w->now;
+    d->last_in = d->last_out = d->turn_at = w->now;
     uint32_t spec = w->chain.blocks[at->best].spec;
     bool changed = n->info.spec_version && n->info.spec_version != spec;
     set_runtime(n, spec);

@@ -31,6 +31,7 @@ struct node {
 struct event *wire_to_node(struct world *w, struct relay *r, const char *name,
                            void (*run)(struct world *w, struct event *e));
 struct relay *wire_from(struct world *w, const struct event *e);
+uint64_t wire_turn(struct world *w, struct relay *r);
 struct event *wire_to_relay(struct world *w, struct relay *r, uint64_t extra, const char *name,
                             void (*run)(struct world *w, struct event *e));
 struct node *wire_is_on(const struct world *w,

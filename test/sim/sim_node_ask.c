@@ -216,7 +216,8 @@ static void ask(struct node *n, struct node_ask *a, const struct ask *like,
     a->node = n;
     a->cb = cb;
     list_append(&n->asks, &q->node);
-    uint64_t timeout = r->wire.open && n->ready ? CALL_TIMEOUT_US : 0;
+    bool open = r->wire.open && n->ready;
+    uint64_t turn = open ? wire_turn(w, r) : 0, timeout = open ? turn + CALL_TIMEOUT_US : 0;
     struct event *e = process_later(w, r->process, timeout, "question fails", ask_failed);
     e->b = q->number;
     e->n = (uint64_t)(timeout ? ERR_TIMEOUT : ERR_NET);
@@ -224,6 +225,8 @@ static void ask(struct node *n, struct node_ask *a, const struct ask *like,
         return;
     struct asking *sent = world_alloc(sizeof(*sent));
     *sent = (struct asking){.kind = q->kind, .account = q->account, .height = q->height};
+    if (r->wire.last_in < w->now + turn)
+        r->wire.last_in = w->now + turn;
     e = wire_to_node(w, r, "question arrives", ask_arrives);
     e->b = q->number;
     e->p = sent;

@@ -217,9 +217,36 @@ static void block_read(struct world *w, struct event *e)
     done->b = e->b;
 }
 
-void node_kick(struct node *n)
+static void block_turn(struct world *w, struct event *e)
+{
+    struct node *n = wire_is_on(w, e);
+    if (!n || e->b != n->restart)
+        return;
+    struct event *read = wire_to_relay(w, n->r, 2 * w->plan.latency_us, "block read", block_read);
+    read->account = e->account;
+    read->b = e->b;
+}
+
+/* Its body and what it left the accounts with are two calls. */
+static void read_slot(struct node *n, int slot)
 {
     struct world *w = n->w;
+    struct event now = {
+        .process = n->r->process->index, .a = n->r->wire.number, .b = n->restart, .account = slot};
+    if (!w->plan.pace_us) {
+        block_turn(w, &now);
+        return;
+    }
+    wire_turn(w, n->r);
+    uint64_t turn = wire_turn(w, n->r);
+    struct event *e = process_later(w, n->r->process, turn, "turn of a block", block_turn);
+    e->account = slot;
+    e->a = now.a;
+    e->b = now.b;
+}
+
+void node_kick(struct node *n)
+{
     if (!n->following || !n->ready || !n->r->wire.open)
         return;
     while (PLANTED(SKIP_HEIGHT) && n->next % 4 == 3 && n->next <= n->info.finalized_number)
@@ -229,9 +256,7 @@ void node_kick(struct node *n)
         if (s->busy)
             continue;
         *s = (struct slot){.busy = true, .number = h};
-        struct event *e = wire_to_relay(w, n->r, 2 * w->plan.latency_us, "block read", block_read);
-        e->account = (int)(h % PIPELINE);
-        e->b = n->restart;
+        read_slot(n, (int)(h % PIPELINE));
     }
 }
 

@@ -267,10 +267,11 @@ void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *byt
         process_later(w, r->process, 0, "submission fails", submit_failed)->b = x->sub;
         return;
     }
-    e = process_later(w, r->process, between(w, 0, 300), "socket ready", socket_ready);
+    uint64_t turn = wire_turn(w, r);
+    e = process_later(w, r->process, turn + between(w, 0, 300), "socket ready", socket_ready);
     e->a = r->wire.number;
     e->b = x->sub;
-    e = process_later(w, r->process, CALL_TIMEOUT_US, "submission overdue", submit_overdue);
+    e = process_later(w, r->process, turn + CALL_TIMEOUT_US, "submission overdue", submit_overdue);
     e->a = r->wire.number;
     e->b = x->sub;
     if (may_stop(w))

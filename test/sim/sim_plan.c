@@ -166,6 +166,54 @@ static void draw_unsignable(struct world *w)
     w->plan.features |= (uint32_t)odds(r, 25) << FEATURE_UNSIGNABLE;
 }
 
+/* Not where anything waits for the end of an era or for a later block, which nobody else brings:
+ * after lost commits, for a new life, for bytes signed elsewhere that a node refuses, for tips that
+ * may not rise, for another transaction_version, for heights that a node invented, for blocks that
+ * nobody has. */
+static void draw_demand(struct world *w)
+{
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 53}, *r = &rng;
+    uint32_t waits = 1u << FEATURE_REAP | 1u << FEATURE_REAP_UNFINAL | 1u << FEATURE_SIGNED |
+                     1u << FEATURE_VERSION | 1u << FEATURE_LIES | 1u << FEATURE_ABILITIES |
+                     1u << FEATURE_SKIP | 1u << FEATURE_UNSIGNABLE | 1u << FEATURE_TIPS;
+    bool on = odds(r, 60) && !w->plan.lossy && !(w->plan.features & waits);
+    w->plan.features |= (uint32_t)on << FEATURE_DEMAND;
+}
+
+/* Where no relay is there for a while, faults go on for longer. Not where accounts are reaped
+ * between several losses of commits. */
+static void draw_absences(struct world *w)
+{
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 59}, *r = &rng;
+    w->plan.features |= (uint32_t)odds(r, 20) << FEATURE_REPEATS;
+    w->plan.features |= (uint32_t)odds(r, 20) << FEATURE_WARP;
+    bool reaps = w->plan.lossy && w->plan.features & (1u << FEATURE_REAP);
+    w->plan.features |= (uint32_t)(odds(r, 15) && !reaps) << FEATURE_AWAY;
+    w->plan.features |= (uint32_t)(odds(r, 50) && w->plan.lossy) << FEATURE_ADOPTER;
+    w->plan.features |= (uint32_t)odds(r, 15) << FEATURE_PACED;
+    w->plan.pace_us = rng_between(r, w->plan.block_us / 20, w->plan.block_us / 6);
+}
+
+static void apply_absences(struct world *w)
+{
+    struct plan *p = &w->plan;
+    if (has(w, FEATURE_DEMAND)) {
+        p->lost_search = true;
+        p->finality_lag = 0;
+    }
+    p->dies_adopting = has(w, FEATURE_ADOPTER);
+    if (has(w, FEATURE_WARP))
+        p->limit += 200 * SECOND;
+    if (has(w, FEATURE_SIGNED)) /* for one without an era 1024 blocks are read */
+        p->features &= ~(1u << FEATURE_PACED);
+    if (!has(w, FEATURE_PACED))
+        p->pace_us = 0;
+    if (has(w, FEATURE_AWAY)) {
+        p->faults_end += 150 * SECOND;
+        p->limit += 150 * SECOND;
+    }
+}
+
 static void draw_pool(struct world *w)
 {
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 43}, *r = &rng;
@@ -195,11 +243,14 @@ void plan_features(struct world *w, uint32_t allowed)
     draw_unreadable(w);
     draw_unsignable(w);
     draw_abilities(w);
+    draw_absences(w);
     bool raised = p->features & (1u << FEATURE_TIPS | 1u << FEATURE_BUMPS |
                                  1u << FEATURE_FOREIGN_POOL | 1u << FEATURE_SIGNED);
     if (p->features >> FEATURE_REAP & 1 && !raised && !p->foreign)
         p->features |= 1u << FEATURE_REAP_UNFINAL; /* no draw: older seeds stay what they were */
+    draw_demand(w);
     p->features &= allowed;
+    apply_absences(w);
     if (has(w, FEATURE_ANSWERS)) /* what may be out waits for the ends of eras */
         p->limit += 300 * SECOND + 12 * p->era * p->block_us;
     if (!has(w, FEATURE_PLACEMENT)) {

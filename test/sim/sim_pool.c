@@ -356,6 +356,16 @@ bool pool_take(const struct world *w, int node, struct block *b, bool *skip)
     return false;
 }
 
+/* A block that this node makes now is not empty. */
+bool pool_has_next(const struct world *w, int node)
+{
+    struct block next = *best_of(w, node);
+    bool skip[ACCOUNTS] = {false};
+    next.parent = w->chain.nodes[node].best;
+    next.count = 0;
+    return pool_take(w, node, &next, skip);
+}
+
 /* ---- a new best block (pool.md 3.7) ---- */
 
 static void retract(struct world *w, int node, uint32_t block)

@@ -114,7 +114,9 @@ void relay_start(struct world *w, struct relay *r)
 static void start_again(struct world *w, struct event *e)
 {
     struct relay *r = &w->relays[e->a];
-    if (!r->process->alive)
+    if (w->now < w->away_until)
+        relay_start_later(w, r, w->away_until - w->now + 1);
+    else if (!r->process->alive)
         relay_start(w, r);
 }
 

@@ -68,7 +68,13 @@ enum {
     X(HOLDERS, "holders")       /* rows and locks that leaders need are held */                    \
     X(UNSIGNABLE, "unsignable") /* some runtimes take no signature that these relays can make */   \
     X(UNREADABLE, "unreadable") /* blocks of a former runtime do not decode by the present one */  \
-    X(ABILITIES, "abilities")   /* no node has some final blocks, and some do not tell their pool */
+    X(ABILITIES, "abilities") /* no node has some final blocks, and some do not tell their pool */ \
+    X(DEMAND, "demand")       /* a block is made only when something waits for one */              \
+    X(REPEATS, "repeats")     /* heads are told again, and earlier ones after later ones */        \
+    X(WARP, "warp")           /* a node begins anew: it has block 0 alone, and jumps later */      \
+    X(AWAY, "away")           /* no relay is there for a while; the database may come back */      \
+    X(ADOPTER, "adopter")     /* who adopts something dies before it looks for the rest */         \
+    X(PACED, "paced")         /* endpoints take few calls, and the others wait their turn */
 enum feature {
 #define X(NAME, name) FEATURE_##NAME,
     FEATURE_TABLE(X)
@@ -180,6 +186,7 @@ struct chain_node { /* one of the chain's nodes */
     struct watch watches[WATCHES];
     uint32_t watch_count; /* high-water mark */
     uint64_t down_until, trap_until, lag_until;
+    uint64_t warp_until; /* it has block 0 alone */
     uint64_t lie_until;
     unsigned lies; /* of which kinds, by enum lie */
     uint32_t starts;
@@ -198,6 +205,7 @@ struct chain {
         version_from[4];  /* transaction_version grows by one with each of these specs; 0: none */
     uint64_t min_tip;     /* who pays less finds no room in a block */
     uint64_t stall_until; /* finality */
+    bool asked;           /* an extrinsic that is none of ours wants a block */
     bool unpaid[ACCOUNTS];
     struct chain_node nodes[NODES];
 };
@@ -366,6 +374,7 @@ struct wire {
     uint32_t number; /* of the connection */
     uint32_t next_sub;
     uint64_t last_in, last_out, stall_until;
+    uint64_t turn_at; /* of the next call */
 };
 
 struct relay {
@@ -424,6 +433,8 @@ struct plan {
     uint32_t answer_percent; /* of submissions that are answered by the table (sim_answer.c) */
     bool lost_search;        /* no era is waited for after a failover */
     bool dies_between;       /* see fault_between */
+    bool dies_adopting;      /* see fault_adopted */
+    uint64_t pace_us;        /* between two calls of a connection */
     int64_t step_us;         /* the clock of the standby is ahead by so much; 0: it is right */
     uint64_t behind_us;      /* for how long commits are lost, at most */
     bool keyless[ACCOUNTS];  /* whose key no relay has */
@@ -456,6 +467,7 @@ struct stats {
     uint64_t raises, races, requeues, holds, orders, bumps, refusals, reaped, adopted, doubled,
         presigned, noted;
     uint64_t sweeps, merged, drains, lies, refused_blocks, held, locked, between;
+    uint64_t repeated, warped, away;
 };
 
 /* sim_holder.c: who holds a row, and who has the lock of an account. */
@@ -493,6 +505,7 @@ struct world {
     uint64_t healed_at, account_moved[ACCOUNTS]; /* when it was last kept from going on */
     struct head heads[ACCOUNTS];
     struct silence silences[ACCOUNTS];
+    uint64_t away_until; /* no relay starts before */
     bool healing, blocked_free;
     struct stats stats;
     struct manager_moves moved; /* by any manager, in any seed */

@@ -79,6 +79,7 @@ static void start(struct world *w, uint64_t seed, const struct options *o)
     w->now = w->seq = w->events = 0;
     w->until = o->until ? o->until : UINT64_MAX;
     w->healing = w->blocked_free = false;
+    w->away_until = 0;
     w->tracing = o->tracing;
     w->trace_count = 0;
     w->violation[0] = 0;
@@ -108,6 +109,8 @@ static void start(struct world *w, uint64_t seed, const struct options *o)
     app_start(w);
     fault_start(w);
     lie_start(w);
+    warp_start(w);
+    away_start(w);
     operator_start(w);
     stranger_start(w);
     holder_start(w);
@@ -160,7 +163,7 @@ static bool over(struct world *w)
         !open_without(w, w->plan.blocked)) { /* I10: the others did not need it */
         w->blocked_free = true;
         if (w->plan.blocked >= 0)
-            w->chain.unpaid[w->plan.blocked] = false;
+            chain_pays(w, w->plan.blocked, false);
     }
     if (!w->blocked_free || open_without(w, -1) || fillers_open(w))
         return false;

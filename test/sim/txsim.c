@@ -3,7 +3,7 @@
  *   txsim --seeds N [--first S] [--minutes M] [--fault NAME] [--keep-going] [--jobs J]
  *   txsim --seed N [--until K] [--lines L]
  *                                   one seed; with its last events when it breaks or K is reached
- *   txsim --features all|none|NAME,NAME..
+ *   txsim --features all|early|none|NAME,NAME..
  *                                   what seeds may have beside the plain life of transactions
  *   txsim --file PATH               the seeds of a file
  *   txsim --plants [--limit N]      every planted fault until it is caught (only in txsim_plant)
@@ -150,7 +150,10 @@ static void print_stats(const struct stats *s)
                                         "refused blocks",
                                         "held rows",
                                         "locks in other hands",
-                                        "deaths before an adoption"};
+                                        "deaths beside an adoption",
+                                        "heads told again",
+                                        "nodes that began anew",
+                                        "times without a relay"};
     const uint64_t *n = (const uint64_t *)s;
     _Static_assert(sizeof(*s) == sizeof(names) / sizeof(*names) * sizeof(*n), "a name for each");
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -371,6 +374,7 @@ static void run_plant(struct args *a, struct report *ret_sum)
         one.first = known[i].seed;
         one.count = 1;
         one.lossy = known[i].lossy;
+        one.features &= (1u << FEATURE_DEMAND) - 1;
         run(&one, ret_sum, true);
         if (ret_sum->broken)
             return;
@@ -426,12 +430,14 @@ static bool choose_plant(const char *name)
 
 /* ---- arguments ---- */
 
-/* "all", "none", or names with commas between them. */
+/* "all", "none", "early" (those that there were before `demand`, so that seeds that were kept until
+ * then are what they were), or names with commas between them. */
 static bool choose_features(uint32_t *ret_features, const char *value)
 {
     char name[32];
-    *ret_features = !strcmp(value, "all") ? UINT32_MAX : 0;
-    if (!strcmp(value, "all") || !strcmp(value, "none"))
+    bool all = !strcmp(value, "all"), early = !strcmp(value, "early");
+    *ret_features = all ? UINT32_MAX : early ? (1u << FEATURE_DEMAND) - 1 : 0;
+    if (all || early || !strcmp(value, "none"))
         return true;
     for (size_t len; *value; value += len + (value[len] == ',')) {
         len = strcspn(value, ",");
@@ -480,7 +486,7 @@ static int usage(void)
     fprintf(
         stderr,
         "usage: txsim [--seeds N] [--first S] [--seed N [--until K]] [--minutes M] [--fault NAME]\n"
-        "             [--features all|none|NAME,NAME..] [--lossy] [--file PATH] [--jobs J] "
+        "             [--features all|early|none|NAME,NAME..] [--lossy] [--file PATH] [--jobs J] "
         "[--keep-going] [--plants [--limit N]] [--plant NAME] [--moves PATH]\n"
         "             [--log error|warn|info|debug]\n"
         "faults:");

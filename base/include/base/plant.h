@@ -83,6 +83,8 @@
       "the search for lost commits ends with what was found first, of which a retry may be left")  \
     X(FORMER_LIFE, "former-life",                                                                  \
       "a block of an account's former life ends what has the nonce now")                           \
+    X(BEHIND_PROBED, "behind-probed", "a node that is behind what another one had is asked")       \
+    X(BLOCKS_ONLY, "blocks-only", "what waits is tried again only when a block comes")             \
     X(ILLEGAL_STATE, "illegal-state",                                                              \
       "a row changes its state by a transition that the table does not have")                      \
     X(FOREIGN_BELIEVED, "foreign-believed",                                                        \

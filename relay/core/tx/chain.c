@@ -248,7 +248,7 @@ void manager__chain_tick(struct manager *m, bool block)
 /* The slow tick is armed while something waits for one; a block disarms it. */
 void manager__stall_pump(struct manager *m)
 {
-    if (!waits_for_beat(m))
+    if (!waits_for_beat(m) || PLANTED(BLOCKS_ONLY))
         m->chain_tick.at = UINT64_MAX;
     else if (m->chain_tick.at == UINT64_MAX)
         m->chain_tick.at = m->now + backoff_next(&m->chain_tick.stall, &m->rng);

@@ -52,7 +52,8 @@ static void probe_failed(struct manager *m)
  * one does not have yet, it knows neither (seed 13470). */
 static bool node_behind(const struct manager *m)
 {
-    return m->chain.finalized < m->load.max_submitted || m->chain.best < m->chain.best_known;
+    bool behind = m->chain.finalized < m->load.max_submitted || m->chain.best < m->chain.best_known;
+    return behind && !PLANTED(BEHIND_PROBED);
 }
 
 /* Tolerate a lag of BEHIND_MAX blocks; beyond it, alert and ask for another endpoint.
