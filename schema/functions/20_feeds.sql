@@ -249,6 +249,7 @@ DECLARE
     v_creator text := format('feed/%s/%s', p_feed, p_number);
     v_most bigint := outbox_most(a.policy);
     v_step bigint := greatest(1, least(1024, v_most / 16)); -- as of note_full
+    v_unusual boolean;
     v_moved bigint;
     v_stored bigint;
     v_first bigint;
@@ -264,13 +265,20 @@ BEGIN
         END IF;
         DELETE FROM outbox_full t WHERE t.account = p_account AND t.role = v_role;
     END IF;
-    IF EXISTS (SELECT FROM feeds t WHERE t.name = p_feed AND t.account = p_account AND t.last_number = p_number - 1
-            AND t.paused_reason IS NULL) THEN
+    -- Whether anything unusual is asked for; NULL if the batch is not the next one. To enter check_batch costs more than this.
+    SELECT v_count <> (SELECT count(*) FROM unnest(p_calls, p_priorities, p_not_before, p_deadlines, p_guards, p_tips, p_max_tips,
+                p_deadline_blocks, p_retries) u (call, priority, not_before, deadline, guard, tip, max_tip, deadline_block, retries)
+            WHERE size_fits(u.call) AND substr(u.call, 2, 1) <> 'x' AND u.priority = 0 AND u.retries = 0
+                AND num_nonnulls(u.not_before, u.deadline, u.guard, u.tip, u.max_tip, u.deadline_block) = 0)
+        INTO v_unusual FROM feeds t WHERE t.name = p_feed AND t.account = p_account AND t.last_number = p_number - 1
+            AND t.paused_reason IS NULL;
+    IF v_unusual THEN
         PERFORM check_batch(a, p_calls, p_priorities, p_not_before, p_deadlines, p_guards, p_tips, p_max_tips,
             p_deadline_blocks, p_retries);
+    END IF;
+    IF v_unusual IS NOT NULL AND a.policy ->> 'order' = 'strict' THEN
         PERFORM strict_turn('leader_feed_take', a, coalesce((SELECT u FROM unnest(p_priorities) u WHERE u <> 0 LIMIT 1), 0),
-            (SELECT to_timestamp(u / 1000.0) FROM unnest(p_not_before) u WHERE u IS NOT NULL LIMIT 1))
-            WHERE a.policy ->> 'order' = 'strict';
+            (SELECT to_timestamp(u / 1000.0) FROM unnest(p_not_before) u WHERE u IS NOT NULL LIMIT 1));
     END IF;
     -- The order of the calls is that of their ids, and nonces follow it.
     WITH moved AS (
