@@ -143,8 +143,27 @@ BEGIN
 END
 $$;
 
--- The expiry of a claim: that of its holder's lease if it is leased, otherwise its own. Postgres
--- inlines it.
+-- The fence for reads whose answer is long: it waits for the writes of the subject that are under way, and
+-- gives the lock back (the block is a subtransaction). A transaction ends when its client has taken nearly
+-- all of its answer, and one that hangs never does: nobody could lead the subject after it. Without a
+-- search_path, as subject_fence.
+CREATE OR REPLACE FUNCTION txrelay.fence_wait(p_account int, p_epoch bigint, p_lock text) RETURNS txrelay.accounts
+LANGUAGE plpgsql AS $$
+DECLARE
+    a txrelay.accounts;
+BEGIN
+    BEGIN
+        a := txrelay.fence(p_account, p_epoch, p_lock);
+        RAISE EXCEPTION 'the lock is given back';
+    EXCEPTION WHEN raise_exception THEN
+        NULL; -- an error of the fence itself has a code of its own
+    END;
+    RETURN a;
+END
+$$;
+
+-- The expiry of a claim: that of its holder's lease if it is leased, otherwise its own. A lease never
+-- ends before a claim that it holds. Postgres inlines it.
 CREATE OR REPLACE FUNCTION txrelay.claim_times(l txrelay.leadership)
 RETURNS TABLE (expiry_1 timestamptz, expiry_2 timestamptz, seen_block bigint)
 LANGUAGE sql STABLE ROWS 1 AS $$
@@ -201,6 +220,9 @@ $$;
 -- the same order. Then the subject is locked, so that mid_submission sees a write that is under way:
 -- the UPDATE would wait for it too, but it decides before that wait.
 --
+-- The claim joins the lease of its holder at once, and extends it. So no renewal has to write the row
+-- of the subject, which a statement of the leader may keep locked for long.
+--
 -- A claim on another timeline than the last one notes in the account from which block on the chain
 -- may know more than the database, and begins the wait of 17_reconcile.sql (anew, if one was not
 -- over). Nothing else of a claim touches accounts.
@@ -216,8 +238,10 @@ DECLARE
     v_seen bigint;
     v_expired_1 boolean;
     v_expired_2 boolean;
+    v_begun timestamptz; -- the statement: its first claim extends the lease, and the others find that done
 BEGIN
     p_now := clock_of('leader_claim', p_now);
+    v_begun := p_now - (clock_timestamp() - statement_timestamp());
     PERFORM check_expiry('leader_claim', p_expiry_1_ms, p_expiry_2_ms);
     IF p_holder IS NULL OR octet_length(p_holder) NOT BETWEEN 1 AND 500 THEN
         PERFORM bad_argument('leader_claim', 'p_holder', format('has %s bytes; it must have 1 to 500',
@@ -249,7 +273,7 @@ BEGIN
         UPDATE leadership t SET holder = p_holder, holder_address = p_address,
             lock_held = p_have_lock, lock_pid = CASE WHEN p_have_lock THEN pg_backend_pid() END,
             epoch = t.epoch + 1, heartbeat = p_now, timeline = (timelines())[1],
-            seen_block = greatest(t.seen_block, v_seen), leased = false,
+            seen_block = greatest(t.seen_block, v_seen), leased = true,
             expiry_1 = p_now + p_expiry_1_ms * interval '1 ms', expiry_2 = p_now + p_expiry_2_ms * interval '1 ms'
         WHERE t.subject = p_subject AND (t.holder, t.epoch, t.leased) IS NOT DISTINCT FROM (l.holder, l.epoch, l.leased)
           AND CASE
@@ -259,6 +283,15 @@ BEGIN
             ELSE p_have_lock OR no_relay_has(t.lock_key) END
         RETURNING t.* INTO l;
         granted := FOUND;
+        IF granted THEN
+            INSERT INTO relay_leases AS r (holder, heartbeat, expiry_1, expiry_2)
+                VALUES (p_holder, p_now, l.expiry_1, l.expiry_2)
+                ON CONFLICT (holder) DO UPDATE SET expiry_1 = greatest(r.expiry_1, excluded.expiry_1),
+                    expiry_2 = greatest(r.expiry_2, excluded.expiry_2),
+                    heartbeat = CASE WHEN r.expiry_1 > p_now THEN r.heartbeat ELSE p_now END
+                WHERE r.expiry_1 < v_begun + p_expiry_1_ms * interval '1 ms'
+                    OR r.expiry_2 < v_begun + p_expiry_2_ms * interval '1 ms';
+        END IF;
         IF granted AND v_timeline <> l.timeline THEN
             UPDATE accounts t
                 SET reconcile_from = coalesce(t.reconcile_from, greatest(t.seen_block, l.seen_block, t.used_block), 0),
@@ -270,7 +303,7 @@ BEGIN
                 VALUES (p_subject, l.epoch, l.holder, l.holder_address, p_now);
             DELETE FROM leadership_history h WHERE h.subject = p_subject AND h.epoch <= l.epoch - 64;
         END IF;
-    EXCEPTION WHEN serialization_failure OR lock_not_available THEN
+    EXCEPTION WHEN serialization_failure OR lock_not_available OR deadlock_detected THEN
         granted := false; -- another session claimed it, or is about to
     END;
     IF granted THEN
@@ -295,9 +328,13 @@ $$;
 -- It is planned at each call, because calls are rare and of any size.
 --
 -- It writes one row, the lease, and then reads leadership, so it and the writers of a subject do not
--- wait for each other. It writes the row of a subject only when that joins the lease, or leaves it
--- because the holder no longer names it; the row then keeps the times of the lease. If a session holds
--- such a row locked, it waits up to lock_timeout and then renews the others only.
+-- wait for each other, however long these take. It writes the row of a subject only when that leaves the
+-- lease, because the holder no longer names it; the row then keeps the times of the lease. (A claim that
+-- was made before claims joined the lease at once joins it here.) If a session holds such a row locked,
+-- it waits up to lock_timeout and then passes it over.
+--
+-- A subject that was claimed since the last renewal stays leased even if it is not named: the answer to
+-- the claim may have been on its way when the holder asked for this renewal. The next one names it.
 --
 -- p_fingerprint not NULL: each row carries a fingerprint of what is renewed now. A caller whose
 -- subjects were all renewed may pass it when it asks for the same ones again. If these and no others
@@ -341,7 +378,8 @@ BEGIN
     v_named := ARRAY(SELECT t.subject FROM leadership t WHERE t.holder = p_holder AND t.timeline = ANY (v_timelines)
         AND ((t.subject, t.epoch) IN (SELECT b.subject, b.epoch FROM unnest(p_subjects, p_epochs) b (subject, epoch))) IS TRUE);
     v_turns := ARRAY(SELECT t.subject FROM leadership t
-        WHERE t.holder = p_holder AND t.leased <> (t.subject = ANY (v_named)));
+        WHERE t.holder = p_holder AND t.leased <> (t.subject = ANY (v_named))
+            AND NOT (t.leased AND t.heartbeat >= v_lease.heartbeat)); -- without a lease before: none leaves
     IF cardinality(v_turns) > 0 THEN
         BEGIN
             PERFORM FROM leadership t WHERE t.subject = ANY (v_turns) FOR NO KEY UPDATE;

@@ -1,8 +1,8 @@
 -- txrelay: what a leader reads: its account, its pending transactions, and what may be admitted.
 -- Each function begins with the fence.
 
--- The account's facts, for a load. This and leader_snapshot lock the subject and read after the wait: a
--- write of a session that is gone may still commit, and would otherwise come after the read.
+-- The account's facts, for a load. This and leader_snapshot wait for the subject's writers before they
+-- read: a write of a session that is gone may still commit, and would otherwise come after the read.
 CREATE OR REPLACE FUNCTION txrelay.leader_account(p_account int, p_epoch bigint)
 RETURNS TABLE (next_nonce bigint, used_nonce bigint, used_block bigint, seen_block bigint, reconcile_from bigint,
     lost_since_ms bigint, lost_until bigint, era_immortal boolean, paused boolean, suspension text, reborn boolean,
@@ -11,7 +11,7 @@ RETURNS TABLE (next_nonce bigint, used_nonce bigint, used_block bigint, seen_blo
 LANGUAGE plpgsql SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
-    a accounts := fence(p_account, p_epoch, 'update');
+    a accounts := fence_wait(p_account, p_epoch, 'update');
 BEGIN
     RETURN QUERY SELECT a.next_nonce, a.used_nonce, a.used_block,
         greatest(c.seen_block, a.seen_block, a.used_block), a.reconcile_from,
@@ -38,7 +38,7 @@ RETURNS TABLE (nonce bigint, id bigint, state text, hash bytea, attempt int, ext
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM fence(p_account, p_epoch, 'update');
+    PERFORM fence_wait(p_account, p_epoch, 'update');
     RETURN QUERY
     SELECT p.nonce, p.id, p.state::text, p.hash, p.attempt, t.extrinsic, p.call, p.block_hash, p.block_number,
            t.era_birth, t.era_death, t.spec_version, t.transaction_version, t.tip, t.block,

@@ -16,8 +16,8 @@ $$;
 --   dispatch  what this site dispatched for a transaction of member
 --
 -- Each row has the heights: final; wait_until (0: no wait is on record); lost: commits may be lost, and no wait is on record;
--- highest: the highest block that a relay of this site has heard of. It locks the subject and reads after the wait, as
--- leader_snapshot does.
+-- highest: the highest block that a relay of this site has heard of. It waits for the subject's writers before it
+-- reads, as leader_snapshot does.
 CREATE OR REPLACE FUNCTION txrelay.leader_site_load(p_account int, p_epoch bigint)
 RETURNS TABLE (final bigint, wait_until bigint, lost boolean, lost_since_ms bigint, highest bigint, kind text, member int,
     id bigint, hash bytea, site_key int, nonce bigint, era_death bigint, extrinsic bytea, call bytea, guard bigint, tip numeric,
@@ -25,7 +25,8 @@ RETURNS TABLE (final bigint, wait_until bigint, lost boolean, lost_since_ms bigi
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
-    a accounts := site_fence('leader_site_load', p_account, p_epoch, 'any update');
+    waited CONSTANT accounts := fence_wait(p_account, p_epoch, 'any update');
+    a accounts := site_fence('leader_site_load', p_account, p_epoch, 'any read');
     v_now timestamptz := clock_timestamp();
     v_highest bigint := greatest((SELECT max(m.best) FROM members m), a.seen_block, a.used_block, a.lost_heard, 0,
         (SELECT c.seen_block FROM leadership l, claim_times(l) c WHERE l.subject = p_account));

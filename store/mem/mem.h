@@ -11,7 +11,8 @@
  *   mem_lock.c       advisory locks of sessions
  *   mem_notice.c     notifications
  *   mem_account.c    accounts: registration, names, the fence
- *   mem_lead.c       claims, renewals, releases, evictions
+ *   mem_lead.c       claims, releases, evictions
+ *   mem_lease.c      renewals
  *   mem_member.c     the relays that live
  *   mem_enqueue.c    enqueue
  *   mem_presigned.c  presigned transactions
@@ -71,10 +72,10 @@ struct mem_member {
     char obstacle[40], obstacle_text[256]; /* "": none */
 };
 
-/* Of a lease only what outlives its accounts: their expiries are written to themselves. */
+/* Its times and its block are also written to the accounts that it holds. */
 struct mem_lease {
     const char *holder;
-    int64_t seen_block, expiry_2_us;
+    int64_t seen_block, heartbeat_us, expiry_1_us, expiry_2_us;
 };
 
 struct mem_tables {
@@ -254,6 +255,11 @@ void mem__notify_removed(struct mem_db *db, const struct mem_finished *f);
 /* ---- accounts ---- */
 
 struct mem_account *mem__account(const struct mem_db *db, int32_t number); /* NULL: there is none */
+int64_t mem__max(int64_t a, int64_t b);
+/* Is its row of leadership locked by a statement of another session, for long? */
+bool mem__lead_held(const struct mem_session *s, const struct mem_account *a);
+/* Its new claim joins the lease of its holder, and extends it. */
+void mem__lease_join(struct mem_db *db, struct mem_account *a, int64_t now);
 int mem__check_expiry(uint32_t expiry_1_ms, uint32_t expiry_2_ms, struct err *err);
 int mem__check_relay(const char *holder, const char *address, struct err *err);
 struct mem_account *mem__fence(struct mem_db *db, int32_t number, int64_t epoch, struct err *err);

@@ -1,9 +1,5 @@
-/* Who leads: leader_claim, leader_renew, leader_release, leader_evict and leader_scan of
- * 11_leadership.sql.
- *
- * A lease is not kept as a row that its accounts refer to: a renewal writes the new times to each
- * account. What that would differ in is what a lease knows of blocks, and that is kept (struct
- * mem_lease). */
+/* Who leads: leader_claim, leader_release, leader_evict and leader_scan of 11_leadership.sql.
+ * mem_lease.c has leader_renew. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,11 +55,6 @@ static bool grants(const struct mem_session *s, const struct mem_account *a,
     return a->lead.expiry_1_us <= now && !mem__mid_submission(a) && may_lock;
 }
 
-static int64_t greatest(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static void grant(struct mem_session *s, struct mem_account *a, const struct store_claim *r,
                   int64_t now)
 {
@@ -74,13 +65,15 @@ static void grant(struct mem_session *s, struct mem_account *a, const struct sto
     a->lead.epoch++;
     if (a->lead.timeline && a->lead.timeline != s->db->timeline) {
         if (a->reconcile_from < 0)
-            a->reconcile_from = greatest(greatest(a->seen_block, a->used_block), 0);
+            a->reconcile_from = mem__max(mem__max(a->seen_block, a->used_block), 0);
         a->lost_since_us = now;
         a->lost_heard = -1;
     }
     a->lead.timeline = s->db->timeline;
+    a->lead.claimed_us = now;
     a->lead.expiry_1_us = now + (int64_t)r->expiry_1_ms * 1000;
     a->lead.expiry_2_us = now + (int64_t)r->expiry_2_ms * 1000;
+    mem__lease_join(s->db, a, now);
     mem__notify_leader(s->db, a);
 }
 
@@ -107,7 +100,7 @@ void mem__claim(struct mem_session *s, struct store_claim *r)
     struct mem_account *a = mem__account(s->db, r->account);
     int64_t now = mem_db_now_us(s->db);
     struct mem_answer *answer = mem__answer(&r->req);
-    r->granted = grants(s, a, r, now);
+    r->granted = !mem__lead_held(s, a) && grants(s, a, r, now);
     if (r->granted)
         grant(s, a, r, now);
     r->epoch = a->lead.epoch;
@@ -121,85 +114,6 @@ void mem__claim(struct mem_session *s, struct store_claim *r)
         !r->granted && a->lead.expiry_1_us && r->expiry_1_left_ms <= 0 && mem__mid_submission(a);
 }
 
-/* ---- renewal ---- */
-
-static struct mem_lease *lease_of(struct mem_tables *t, const char *holder)
-{
-    for (size_t i = 0; i < t->lease_count; i++)
-        if (!strcmp(t->leases[i].holder, holder))
-            return &t->leases[i];
-    t->leases = xrealloc(t->leases, (t->lease_count + 1) * sizeof(*t->leases));
-    t->leases[t->lease_count] = (struct mem_lease){.holder = mem__text(holder), .seen_block = -1};
-    return &t->leases[t->lease_count++];
-}
-
-static bool leads_any(const struct mem_tables *t, const char *holder)
-{
-    for (size_t i = 0; i < t->account_count; i++)
-        if (t->accounts[i]->lead.holder && !strcmp(t->accounts[i]->lead.holder, holder))
-            return true;
-    return false;
-}
-
-static void drop_leases(struct mem_tables *t, const char *but, int64_t now)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < t->lease_count; i++) {
-        struct mem_lease *l = &t->leases[i];
-        if (l->expiry_2_us <= now && strcmp(l->holder, but) != 0 && !leads_any(t, l->holder))
-            mem__drop(l->holder);
-        else
-            t->leases[n++] = *l;
-    }
-    t->lease_count = n;
-}
-
-/* The session has the account's lock, or none is used. Of all others the renewal does not even
- * ask. */
-static bool has_lock(const struct mem_session *s, const struct store_renew *r, size_t i)
-{
-    return !r->lock_keys || !s->use_lock || mem__lock_held(s, MEM_LOCK_ACCOUNT, r->lock_keys[i]);
-}
-
-static bool may_renew(const struct mem_session *s, const struct mem_account *a,
-                      const struct store_renew *r, size_t i)
-{
-    if (!a || !has_lock(s, r, i))
-        return false;
-    return PLANTED(RENEW_ANY) ||
-           (a->lead.holder && !strcmp(a->lead.holder, r->holder) && a->lead.epoch == r->epochs[i] &&
-            a->lead.timeline == s->db->timeline);
-}
-
-static void renew(struct mem_session *s, struct store_renew *r)
-{
-    int64_t now = mem_db_now_us(s->db);
-    struct mem_lease *l = lease_of(&s->db->t, r->holder);
-    l->seen_block = greatest(l->seen_block, r->block);
-    l->expiry_2_us = now + (int64_t)r->expiry_2_ms * 1000;
-    for (size_t i = 0; i < r->count; i++) {
-        struct mem_account *a = mem__account(s->db, r->accounts[i]);
-        r->renewed[i] = may_renew(s, a, r, i);
-        if (!r->renewed[i])
-            continue;
-        a->lead.expiry_1_us = now + (int64_t)r->expiry_1_ms * 1000;
-        a->lead.expiry_2_us = l->expiry_2_us;
-        a->seen_block = greatest(a->seen_block, l->seen_block);
-    }
-    drop_leases(&s->db->t, r->holder, now);
-}
-
-void mem__renew(struct mem_session *s, struct store_renew *r)
-{
-    bool any = false;
-    for (size_t i = 0; i < r->count; i++) {
-        r->renewed[i] = false;
-        any |= has_lock(s, r, i);
-    }
-    if (any && !mem__check_expiry(r->expiry_1_ms, r->expiry_2_ms, &r->req.err))
-        renew(s, r);
-}
-
 /* ---- release, eviction ---- */
 
 void mem__release(struct mem_session *s, struct store_release *r)
@@ -207,11 +121,15 @@ void mem__release(struct mem_session *s, struct store_release *r)
     struct mem_account *a = mem__account(s->db, r->account);
     r->released =
         a && a->lead.holder && a->lead.epoch == r->epoch && !strcmp(a->lead.holder, r->holder);
+    if (r->released && mem__lead_held(s, a)) {
+        r->released = false;
+        mem__fail(&r->req.err, "55P03", "canceling statement due to lock timeout");
+    }
     if (!r->released)
         return;
     mem__replace(&a->lead.holder, NULL);
     mem__replace(&a->lead.holder_address, NULL);
-    a->lead.lock_held = false;
+    a->lead.lock_held = a->lead.leased = false;
     a->lead.lock_pid = 0;
     a->lead.expiry_1_us = a->lead.expiry_2_us = 0;
     mem__notify_leader(s->db, a);

@@ -93,7 +93,7 @@ class FreshCluster(unittest.TestCase):
 
 
 # Parts of their callers, whose rights and search_path they have: nobody else may call them (functions_by_role).
-PARTS = {'size_fits', 'timeline', 'start_sign', 'steady_clock', 'timelines', 'be_durable', 'subject_fence', 'fence', 'batch_size', 'queue_has_room', 'account_facts', 'account_fingerprint', 'claim_times', 'request_times', 'left_ms', 'change_text',
+PARTS = {'size_fits', 'timeline', 'start_sign', 'steady_clock', 'timelines', 'be_durable', 'subject_fence', 'fence', 'fence_wait', 'batch_size', 'queue_has_room', 'account_facts', 'account_fingerprint', 'claim_times', 'request_times', 'left_ms', 'change_text',
          'removal_text', 'acting_role', 'stored_role', 'is_operator', 'key_role', 'outbox_most', 'time_fits', 'wait_briefly'}
 
 

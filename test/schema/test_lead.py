@@ -217,7 +217,8 @@ class Renew(Case):
         self.assertEqual(ask(both, fingerprint, 1000), ([], fingerprint))
         self.assertGreater(self.owner.value("SELECT expiry_1 FROM txrelay.relay_leases"), before)
         self.lead('me', account=carol)
-        self.assertEqual(ask(both, fingerprint), ([], fingerprint))  # not named, so not leased: it is what it was
+        self.assertEqual(ask(both, fingerprint), ([(self.alice, True), (bob, True)], fingerprint))
+        self.assertEqual(ask(both, fingerprint), ([], fingerprint))  # not named, so not leased any more: it is what it was
         self.lead('me', account=bob)
         rows, other = ask(both, fingerprint)
         self.assertEqual(rows, [(self.alice, True), (bob, False)])
@@ -232,7 +233,7 @@ class Renew(Case):
         self.assertEqual(ask(three, fingerprint)[0], [(a, False) for a, _ in three])
 
     def test_a_subject_that_somebody_keeps_locked(self):
-        """It alone is not renewed, and not claimed: nobody waits longer than the session's lock_timeout."""
+        """It is renewed, and nobody else claims it: nobody waits longer than the session's lock_timeout."""
         bob, carol = self.register(self.relay, 'bob', 43), self.register(self.relay, 'carol', 44)
         for account in (self.alice, bob):
             self.lead('me', account=account)
@@ -242,15 +243,67 @@ class Renew(Case):
         other.rows(lock, bob)
         self.relay.rows("SET lock_timeout = '100ms'")
         mine = (self.alice, 1), (bob, 1)
-        self.assertEqual(self.renew(self.relay, 'me', *mine), [(self.alice, True), (bob, False)])
+        self.assertEqual(self.renew(self.relay, 'me', *mine), [(self.alice, True), (bob, True)])
         claims = [self.claim(self.relay, 'other', account=a, after_ms=9100) for a in (bob, carol)]
         self.assertEqual([(c['granted'], c['holder']) for c in claims], [(False, 'me'), (True, 'other')])
         other.commit()
         self.assertEqual(self.renew(self.relay, 'me', *mine), [(self.alice, True), (bob, True)])
-        other.begin()
-        other.rows(lock, bob)
-        self.assertEqual(self.renew(self.relay, 'me', *mine), [(self.alice, True), (bob, True)])  # it has the lease
-        other.commit()
+
+    def test_no_statement_of_a_leader_deposes_it(self):
+        """Whatever came before, and with locks or without them: its own statement has the row locked, for longer than
+        lock_timeout, and each renewal of what it leads succeeds. The others are renewed as well."""
+        bob, writer = self.register(self.relay, 'bob', 43), self.session('installer')
+        self.relay.rows("SET lock_timeout = '50ms'")
+        before = {
+            'nothing': lambda: None,
+            'a renewal': lambda: self.renew(self.relay, 'me', (self.alice, self.epoch)),
+            'a renewal that did not know of the claim': lambda: self.renew(self.relay, 'me', (bob, self.bobs)),
+            'one of each': lambda: (self.renew(self.relay, 'me', (bob, self.bobs)),
+                                    self.renew(self.relay, 'me', (bob, self.bobs), (self.alice, self.epoch))),
+            'another claim of its own': lambda: setattr(self, 'epoch', self.lead('me', lock=self.locks)),
+        }
+        for self.locks in (False, True):
+            for name, happens in before.items():
+                with self.subTest(name, locks=self.locks):
+                    self.bobs = self.lead('me', account=bob)
+                    self.renew(self.relay, 'me', (bob, self.bobs))
+                    self.epoch = self.lead('me', lock=self.locks)
+                    happens()
+                    writer.begin()
+                    writer.rows('SELECT FROM txrelay.leadership WHERE subject = %s FOR NO KEY UPDATE', self.alice)  # as fence
+                    for _ in range(2):
+                        self.assertEqual(self.renew(self.relay, 'me', (bob, self.bobs), (self.alice, self.epoch)),
+                                         [(bob, True), (self.alice, True)])
+                    writer.commit()
+
+    def test_a_claim_extends_the_lease_that_it_joins(self):
+        bob = self.register(self.relay, 'bob', 43)
+        for after_ms in (0, 1000, 20000):  # the lease runs; it ended
+            with self.subTest(after_ms):
+                self.claim(self.relay, 'me', after_ms=after_ms)
+                self.renew(self.relay, 'me', (self.alice, self.account()['epoch']), after_ms=after_ms)
+                claim = self.claim(self.relay, 'me', account=bob, after_ms=after_ms + 500)
+                self.assertTrue(3000 <= claim['expiry_1_left_ms'] <= 3001, claim)
+                self.assertFalse(self.claim(self.relay, 'other', account=bob, after_ms=after_ms + 3050)['granted'])
+        self.assertTrue(self.claim(self.relay, 'other', account=bob, after_ms=23600)['granted'])
+
+    def test_reads_of_a_load_wait_for_writers_and_keep_no_lock(self):
+        """Their answers are long, and a transaction lasts until its client has taken nearly all of one."""
+        epoch, _ = self.pending(2)
+        reads = [f"SELECT * FROM txrelay.{f}" for f in (f'leader_account({self.alice}, {epoch})',
+                                                        f'leader_snapshot({self.alice}, {epoch}, -1, 10)')]
+        writer, other = self.session('relay'), self.session('installer')
+        for read in reads:
+            with self.subTest(read):
+                writer.begin()
+                self.state(writer, epoch, (0, h32(0), 'ready'))
+                late = self.waiting(lambda s: s.rows(read))
+                writer.commit()
+                self.assertEqual(len(late.join()), 1 if 'account' in read else 2)
+                self.relay.begin()
+                self.relay.rows(read)
+                other.rows('SELECT FROM txrelay.leadership WHERE subject = %s FOR UPDATE NOWAIT', self.alice)
+                self.relay.commit()
 
     def test_an_operator_that_keeps_the_account_locked(self):
         """Its leader stays in office and records statuses; only what writes the account itself waits."""
@@ -307,7 +360,7 @@ class Renew(Case):
                            'pg_stat_get_xact_tuples_updated(%s::regclass)', f'txrelay.{table}', f'txrelay.{table}')
 
     def test_a_renewal_writes_one_row(self):
-        """However many accounts: each is written once, when the lease takes it in."""
+        """However many accounts there are."""
         bob = self.register(self.relay, 'bob', 43)
         self.lead('me')
         self.claim(self.relay, 'me', account=bob)
@@ -315,7 +368,7 @@ class Renew(Case):
         other.begin()
         for _ in range(4):
             self.assertEqual(self.renew(other, 'me', (self.alice, 1), (bob, 1)), [(self.alice, True), (bob, True)])
-        self.assertEqual((self.updates(other, 'leadership'), self.updates(other, 'relay_leases')), ((2, 2), (3, 3)))
+        self.assertEqual((self.updates(other, 'leadership'), self.updates(other, 'relay_leases')), ((0, 0), (4, 4)))
         other.commit()
 
     def test_a_lease_holds_only_what_its_holder_names(self):
@@ -339,19 +392,24 @@ class Renew(Case):
         wait_until(lambda: self.owner_sees_blocked(two.pid), 'it waits')
         return started
 
+    def not_leased(self):
+        """As claims were before they joined the lease at once."""
+        self.owner.rows('UPDATE txrelay.leadership SET leased = false')
+        self.owner.rows('DELETE FROM txrelay.relay_leases')
+
     def claim_and_renewal(self, leased):
         """Whichever of the two comes first: the other one waits for it, and sees it."""
         one = self.session('relay')
         self.lead('me')
-        if leased:
-            self.renew(self.relay, 'me', (self.alice, 1))
+        if not leased:
+            self.not_leased()
         one.begin()
         self.assertTrue(self.claim(one, 'other', after_ms=9100)['granted'])
         renewal = self.waiting(lambda s: self.renew(s, 'me', (self.alice, 1), after_ms=9100))
         one.commit()
         self.assertEqual(renewal.join(), [(self.alice, False)])
-        if leased:
-            self.renew(self.relay, 'other', (self.alice, 2), after_ms=9100)
+        if not leased:
+            self.not_leased()
         one.begin()
         self.assertEqual(self.renew(one, 'other', (self.alice, 2), after_ms=20000), [(self.alice, True)])
         claim = self.waiting(lambda s: self.claim(s, 'me', after_ms=20000))
@@ -362,8 +420,8 @@ class Renew(Case):
         """The lease decides."""
         self.claim_and_renewal(leased=True)
 
-    def test_a_claim_by_time_and_the_first_renewal_do_not_both_win(self):
-        """There is no lease yet: the account's own row decides."""
+    def test_a_claim_by_time_and_a_renewal_that_leases_it_do_not_both_win(self):
+        """There is no lease: the account's own row decides."""
         self.claim_and_renewal(leased=False)
 
     def test_leases_of_those_that_are_gone_leave(self):
@@ -683,7 +741,7 @@ class Scan(Case):
         holder.value('SELECT pg_try_advisory_lock(42)')
         self.claim(holder, 'one', lock=True, e1=300000, e2=900000)
         changed(both, [0, 0])
-        self.claim(holder, 'one', e1=600000, e2=900000, account=bob)
+        self.claim(holder, 'three', e1=600000, e2=900000, account=bob)
         changed([], [1, 1])
         changed([self.alice], [1, 1], after_ms=310000)  # lapsed, by its own time
         self.assertEqual(fingerprints.pop(), '4/1')  # epochs counted twice / which accounts have lapsed
@@ -702,7 +760,7 @@ class Scan(Case):
         other.conn.close()
         wait_until(lambda: self.ask(both, [2, 1], fingerprints[-1])[0] == [self.alice], 'its session to end')
         changed([self.alice], [2, 1])
-        self.assertTrue(self.relay.value("SELECT txrelay.leader_release(%s, 1, 'one')", bob))
+        self.assertTrue(self.relay.value("SELECT txrelay.leader_release(%s, 1, 'three')", bob))
         changed([self.alice, bob], [2, 1])
 
     def test_it_writes_nothing_and_says_what_is_wrong(self):

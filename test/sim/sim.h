@@ -143,6 +143,7 @@ int link_kind(const char *dsn, const char *name);
 
 /* sim_link.c, sim_session.c: connections to the database */
 void message_send(struct world *w, struct link *l, struct message *m);
+uint64_t work_delay(struct world *w, const struct link *l); /* FEATURE_SLOW_WORK */
 void message_fail_later(struct world *w, struct message *m, int code);
 void message_unref(struct message *m);
 void link_init(struct world *w, struct link *l, const struct process *p, int kind, void *owner);
@@ -155,6 +156,8 @@ void link_close(struct world *w, struct link *l, bool host); /* its process is g
 struct session *session_open(struct world *w, struct link *l);
 void session_end(struct world *w, struct session *s, bool tell, uint64_t when);
 void session_take(struct world *w, struct session *s, struct message *m);
+/* Does a statement of another session keep the account's row of leadership locked for long? */
+bool session_lead_held(const struct world *w, const struct mem_session *asks, int account);
 void session_notify(struct world *w, struct session *s, int from_pid, const char *channel,
                     const char *payload);
 

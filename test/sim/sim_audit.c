@@ -230,6 +230,7 @@ void audited_run(struct world *w, struct session *s, struct request *x)
     t.w = w;
     t.x = x;
     t.process = x->message.process;
+    t.by = s->mem;
     t.account = x->message.account;
     t.count = 0;
     if (t.account >= 0) {

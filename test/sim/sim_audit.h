@@ -20,6 +20,7 @@ struct audit {
     struct world *w;
     const struct request *x;
     int process, account;
+    const struct mem_session *by;
     struct mem_account was; /* pointers in it are of no use afterwards */
     char suspension[24];
     size_t count;

@@ -70,6 +70,11 @@ void audit_renewed(const struct audit *t)
         HOLDS(w, !r->renewed[i] || own, "I4",
               "r%d renews account %d under epoch %lld, which is at %lld", t->process,
               r->accounts[i] - 1, (long long)r->epochs[i], (long long)a->lead.epoch);
+        bool locked = !w->plan.use_lock || mem_lock_owner(w->db.mem, a->lead.lock_key) == t->by;
+        bool healthy = own && locked && a->lead.timeline == mem_db_timeline(w->db.mem);
+        HOLDS(w, r->renewed[i] || !healthy || t->x->u.req.err.code, "leadership",
+              "r%d is refused the renewal of account %d, which it leads", t->process,
+              r->accounts[i] - 1);
     }
 }
 

@@ -171,6 +171,11 @@ static void on_session_end(void *arg, struct mem_session *m)
     }
 }
 
+static bool lead_held(void *arg, const struct mem_session *s, int32_t account)
+{
+    return session_lead_held(arg, s, account - 1);
+}
+
 static void open_desk(struct world *w)
 {
     w->db.desk = mem_session_new(w->db.mem, NULL, w->plan.use_lock);
@@ -220,8 +225,11 @@ void db_start(struct world *w)
     d->up = true;
     d->offset_us = FIRST_DAY_US;
     d->ahead_us = 0;
-    d->mem = mem_db_new(&(struct mem_db_config){
-        .now_us = now_us, .on_notice = on_notice, .on_session_end = on_session_end, .arg = w});
+    d->mem = mem_db_new(&(struct mem_db_config){.now_us = now_us,
+                                                .on_notice = on_notice,
+                                                .on_session_end = on_session_end,
+                                                .lead_held = lead_held,
+                                                .arg = w});
     open_desk(w);
     for (int a = 0; a < w->plan.accounts; a++)
         enroll(w, a);

@@ -7,6 +7,13 @@
 
 #include "sim.h"
 
+/* Each way, beside the latency that all have. */
+uint64_t work_delay(struct world *w, const struct link *l)
+{
+    bool slow = !w->healing && l->kind == LINK_WORK && has(w, FEATURE_SLOW_WORK);
+    return slow ? w->plan.work_delay_us : 0;
+}
+
 /* ---- messages: shared by the two ends ---- */
 
 void message_unref(struct message *m)
@@ -71,7 +78,7 @@ void message_send(struct world *w, struct link *l, struct message *m)
     if (!session_of(w, l))
         return; /* the peer is gone: this end will find out */
     struct session *at = l->session;
-    uint64_t when = w->now + latency(w);
+    uint64_t when = w->now + latency(w) + work_delay(w, l);
     if (when <= at->last_in)
         when = at->last_in + 1;
     if (when < l->stall_until)

@@ -214,6 +214,13 @@ static void apply_absences(struct world *w)
     }
 }
 
+static void draw_slow_work(struct world *w)
+{
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 61}, *r = &rng;
+    w->plan.features |= (uint32_t)odds(r, 15) << FEATURE_SLOW_WORK;
+    w->plan.work_delay_us = rng_between(r, 0, SECOND);
+}
+
 static void draw_pool(struct world *w)
 {
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 43}, *r = &rng;
@@ -244,6 +251,7 @@ void plan_features(struct world *w, uint32_t allowed)
     draw_unsignable(w);
     draw_abilities(w);
     draw_absences(w);
+    draw_slow_work(w);
     bool raised = p->features & (1u << FEATURE_TIPS | 1u << FEATURE_BUMPS |
                                  1u << FEATURE_FOREIGN_POOL | 1u << FEATURE_SIGNED);
     if (p->features >> FEATURE_REAP & 1 && !raised && !p->foreign)

@@ -364,6 +364,13 @@ static int account_of(const struct request *x)
     }
 }
 
+/* The writes of leaders, whose fence locks the row. The reads of a load only wait for it. */
+static bool locks_row(enum mem_request what)
+{
+    return what != MEM_REQUEST_snapshot && what != MEM_REQUEST_outbox &&
+           what != MEM_REQUEST_poll_requests && what != MEM_REQUEST_release;
+}
+
 void __wrap_store_pg__send(struct store_pg *s, struct side *side, enum sql_id id, struct pg_args *a,
                            struct store_req *req, decode_fn decode)
 {
@@ -386,5 +393,6 @@ void __wrap_store_pg__send(struct store_pg *s, struct side *side, enum sql_id id
     x->message.release = release;
     x->message.name = kinds[id].name;
     x->message.account = account_of(x);
+    x->message.locks = x->message.account >= 0 && locks_row(x->what);
     conn_send(side->conn, &x->message);
 }

@@ -8,6 +8,8 @@
 #include "sim.h"
 #include "sim_memory.h"
 
+enum { LOCK_TIMEOUT = 500000 }; /* microseconds; set_relay_session.sql */
+
 struct session *session_open(struct world *w, struct link *l)
 {
     struct db *d = &w->db;
@@ -78,7 +80,7 @@ static void drop_message(struct event *e)
 
 static uint64_t out_at(struct world *w, struct session *s)
 {
-    uint64_t at = w->now + latency(w);
+    uint64_t at = w->now + latency(w) + work_delay(w, s->link);
     if (at <= s->last_out)
         at = s->last_out + 1;
     if (at < s->link->stall_until)
@@ -96,6 +98,20 @@ static void answer(struct world *w, struct session *s, struct message *m)
 
 static void run_next(struct world *w, struct event *e);
 
+/* As Postgres waits for a row: up to lock_timeout. */
+bool session_lead_held(const struct world *w, const struct mem_session *asks, int account)
+{
+    for (int i = 0; i < SESSIONS; i++) {
+        const struct session *s = &w->db.sessions[i];
+        if (!s->serial || !s->busy || s->mem == asks || s->ends < w->now + LOCK_TIMEOUT)
+            continue;
+        const struct message *m = CONTAINER_OF(list_first(&s->queue), struct message, queue);
+        if (m->locks && m->account == account)
+            return true;
+    }
+    return false;
+}
+
 static void schedule(struct world *w, struct session *s)
 {
     uint64_t exec = rng_between(&w->rng, w->plan.exec_us / 4 + 1, w->plan.exec_us);
@@ -104,7 +120,11 @@ static void schedule(struct world *w, struct session *s)
         exec = between(w, 100 * MS, 4 * SECOND);
     if (w->now < w->db.slow_until)
         exec = rng_between(&w->rng, 100 * MS, 3 * SECOND);
+    if (!w->healing && s->link->kind == LINK_WORK && has(w, FEATURE_SLOW_WORK) &&
+        rng_below(&w->rng, 6) == 0)
+        exec = between(w, 200 * MS, 8 * SECOND);
     s->busy = true;
+    s->ends = w->now + exec;
     db_session_active(s);
     struct event *e = later(w, exec, "db runs", run_next);
     e->a = (uint32_t)(s - w->db.sessions);

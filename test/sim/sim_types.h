@@ -74,7 +74,8 @@ enum {
     X(WARP, "warp")           /* a node begins anew: it has block 0 alone, and jumps later */      \
     X(AWAY, "away")           /* no relay is there for a while; the database may come back */      \
     X(ADOPTER, "adopter")     /* who adopts something dies before it looks for the rest */         \
-    X(PACED, "paced")         /* endpoints take few calls, and the others wait their turn */
+    X(PACED, "paced")         /* endpoints take few calls, and the others wait their turn */       \
+    X(SLOW_WORK, "slow-work") /* the work session is slow, beside a quick control session */
 enum feature {
 #define X(NAME, name) FEATURE_##NAME,
     FEATURE_TABLE(X)
@@ -222,6 +223,7 @@ struct message {
     int process;
     uint32_t life;
     int account; /* -1: no single one's */
+    bool locks;  /* while it runs, its account's row of leadership is locked */
     const char *name;
     uint64_t sent_at;
     int code; /* as its sender hears it: 0, or that nothing was heard */
@@ -271,6 +273,7 @@ struct session {
     int process;
     uint32_t life;
     struct list queue;
+    uint64_t ends; /* when what it runs is done: the first of the queue, while it is busy */
     uint64_t last_in, last_out; /* bytes arrive in the order they were sent */
 };
 
@@ -436,6 +439,7 @@ struct plan {
     bool dies_adopting;      /* see fault_adopted */
     uint64_t pace_us;        /* between two calls of a connection */
     int64_t step_us;         /* the clock of the standby is ahead by so much; 0: it is right */
+    uint64_t work_delay_us;  /* FEATURE_SLOW_WORK: each way */
     uint64_t behind_us;      /* for how long commits are lost, at most */
     bool keyless[ACCOUNTS];  /* whose key no relay has */
     bool ring;               /* accounts are spread over the members */

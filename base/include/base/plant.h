@@ -18,6 +18,8 @@
     X(RESEND_RENONCE, "resend-renonce", "no answer from the node: sent again at a new nonce")      \
     X(GATE_SKIPPED, "gate-skipped", "the gate is not checked when bytes leave")                    \
     X(RENEW_ANY, "renew-any", "a renewal does not compare the epoch")                              \
+    X(LEASE_LATE, "lease-late",                                                                    \
+      "a claim joins the lease with its first renewal, which has to write the row for that")       \
     X(LOCK_STACKED, "lock-stacked", "a held lock is taken again, and released once")               \
     X(CLAIM_ALWAYS, "claim-always", "a claim is granted without lock or expiry")                   \
     X(PROBE_ORDER, "probe-order", "a probe asks the nonce first and the pool second")              \

@@ -62,6 +62,9 @@ struct mem_db_config {
     void (*on_notice)(void *arg, struct mem_session *to, const struct mem_notice *n);
     /* leader_evict or a failover has ended the session, and its memory goes. */
     void (*on_session_end)(void *arg, struct mem_session *s);
+    /* A statement of another session keeps the account's row of leadership locked, for longer than
+     * lock_timeout. NULL: none ever does. */
+    bool (*lead_held)(void *arg, const struct mem_session *s, int32_t account);
     void *arg;
     size_t finished_most; /* most rows of finished_transactions that are kept; 0: all */
     size_t keys_most;     /* most idempotency keys; 0: all */

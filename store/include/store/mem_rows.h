@@ -201,8 +201,10 @@ struct mem_leadership {
     bool lock_held;
     uint32_t lock_pid; /* 0: NULL */
     int64_t epoch;
+    int64_t claimed_us;               /* column heartbeat */
     int64_t expiry_1_us, expiry_2_us; /* of the claim or of its lease; 0: NULL */
-    uint32_t timeline;                /* 0: NULL */
+    bool leased;
+    uint32_t timeline; /* 0: NULL */
 };
 
 struct mem_account {
