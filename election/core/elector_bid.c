@@ -143,7 +143,7 @@ void elector__on_claim_reply(struct elector *e, uint64_t now, const struct elect
         elector__learn(a, "", "", ev->claim.epoch);
         elector__retire(e, a, now, ELECTOR_BY_SCAN);
     } else {
-        elector__promote(e, a, now);
+        elector__promote(e, a);
     }
 }
 

@@ -122,7 +122,7 @@ void elector__on_release_reply(struct elector *e, uint64_t now, const struct ele
 void elector__report_gate(struct elector *e, struct elector_account *a, bool open,
                           const char *reason);
 /* The claim was granted, and a.orphan_claim is its epoch. */
-void elector__promote(struct elector *e, struct elector_account *a, uint64_t now);
+void elector__promote(struct elector *e, struct elector_account *a);
 /* The gate shuts before any effect is listed. `orphan_claim`: the claim in the table may still be
  * ours. */
 void elector__demote(struct elector *e, struct elector_account *a, uint64_t now, bool orphan_claim,

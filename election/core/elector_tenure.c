@@ -20,7 +20,16 @@ uint64_t elector__heartbeat(struct elector *e)
     return rng_between(&e->rng, h - h / 5, h + h / 5);
 }
 
-void elector__promote(struct elector *e, struct elector_account *a, uint64_t now)
+/* Counted from when the claim or the last renewal was sent: where answers take long, most of a
+ * tenure is over when it begins. */
+static void plan_renewal(struct elector *e, uint64_t sent)
+{
+    uint64_t at = sent + elector__heartbeat(e);
+    if (at < e->renew_at)
+        e->renew_at = at;
+}
+
+void elector__promote(struct elector *e, struct elector_account *a)
 {
     PRE(a->state == ELECTOR_CLAIM_WAIT && a->orphan_claim > 0);
     a->epoch = a->orphan_claim;
@@ -34,8 +43,8 @@ void elector__promote(struct elector *e, struct elector_account *a, uint64_t now
     elector__set_due(e, a, elector__tenure_end(e, a));
     elector__emit(e, a, ELECTOR_FX_PROMOTE)->epoch = a->epoch;
     elector__report_gate(e, a, true, "the claim was granted");
-    if (!e->renewing && e->renew_at == ELECTOR_NEVER)
-        e->renew_at = now + elector__heartbeat(e);
+    if (!e->renewing)
+        plan_renewal(e, a->sent);
 }
 
 static void end_tenure(struct elector *e, struct elector_account *a, bool orphan_claim,
@@ -78,6 +87,16 @@ void elector__renew(struct elector *e, uint64_t now)
     elector__emit(e, NULL, ELECTOR_FX_RENEW);
 }
 
+/* Also of accounts that were claimed since the renewal was sent. */
+static uint64_t oldest(const struct elector *e)
+{
+    uint64_t sent = e->renew_sent;
+    for (size_t i = 0; i < e->count; i++)
+        if (e->accounts[i].state == ELECTOR_LEADER && e->accounts[i].sent < sent)
+            sent = e->accounts[i].sent;
+    return sent;
+}
+
 void elector__on_renew_reply(struct elector *e, uint64_t now, const struct elector_event *ev)
 {
     PRE(e->renewing);
@@ -87,7 +106,6 @@ void elector__on_renew_reply(struct elector *e, uint64_t now, const struct elect
         return;
     }
     backoff_reset(&e->renew_backoff);
-    e->renew_at = e->renew_sent + elector__heartbeat(e);
     for (size_t i = 0; i < ev->renew.count; i++) {
         struct elector_account *a = &e->accounts[ev->renew.accounts[i]];
         if (a->state != ELECTOR_LEADER || a->epoch != a->renew_epoch)
@@ -104,6 +122,7 @@ void elector__on_renew_reply(struct elector *e, uint64_t now, const struct elect
         elector__report_gate(e, a, open,
                              open ? "the claim was renewed" : "the renewal came too late");
     }
+    plan_renewal(e, oldest(e));
 }
 
 void elector__on_stale(struct elector *e, uint64_t now, const struct elector_event *ev)

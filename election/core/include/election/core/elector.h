@@ -30,7 +30,9 @@
  *   rank. A claim is sticky. With placement by the ring, or rotation, LEAVE asks the owner of an
  *   account that belongs to another member to stop admitting, settle, and answer with HAND_OVER.
  *   Until then it leads, renews and sends.
- * - Renewal: one statement for all accounts, every heartbeat_ms +-20 %, one in flight.
+ * - Renewal: one statement for all accounts, heartbeat_ms +-20 % after the oldest of their claims
+ *   and renewals was sent, one in flight. So a round trip of the control session may take a third
+ *   of expiry_1 - margin, whatever comes in which order, and a heartbeat half of it.
  * - The gate of an account is open if and only if it is LEADER, the store is up, and now < sent +
  *   expiry_1 - margin, where sent is when the last successful renewal (or the claim) was *sent*
  *   (monotonic). After an outage of the store it opens only when a renewal has succeeded.
