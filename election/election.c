@@ -251,6 +251,14 @@ const char *election_leader(const struct election *e, int account, const char **
     return elector_holder(e->core, account);
 }
 
+uint64_t election_slow(const struct election *e, uint32_t *ret_lasts_ms)
+{
+    uint64_t waits = e->beat_sent ? election__now(e) - e->beat_sent : 0;
+    uint64_t ms = waits > e->beat_ms ? waits : e->beat_ms;
+    *ret_lasts_ms = e->config.core.expiry_1_ms - e->config.core.margin_ms;
+    return ms > *ret_lasts_ms / 3 ? ms : 0;
+}
+
 void election_stats(const struct election *e, int account, struct election_stats *ret_stats)
 {
     PRE(account >= 0 && (size_t)account < e->count);

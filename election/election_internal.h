@@ -44,9 +44,10 @@ struct election {
     size_t in_flight;
 
     uint64_t last_renew_ms;
-    int64_t block;      /* sent with every renewal; -1: none */
-    struct heard heard; /* its height is sent with every heartbeat */
-    int64_t serves;     /* digest of the accounts, independent of their order */
+    uint64_t beat_sent, beat_ms; /* the heartbeat in flight (0: none); how long the last one took */
+    int64_t block;               /* sent with every renewal; -1: none */
+    struct heard heard;          /* its height is sent with every heartbeat */
+    int64_t serves;              /* digest of the accounts, independent of their order */
 
     bool running; /* an event is being handled */
     struct queued *queue, **queue_end;

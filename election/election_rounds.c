@@ -183,8 +183,11 @@ static void on_heartbeat(struct store_req *req)
             ev.members.self = (int)i;
     if (!ev.failed && b->req.best_known >= 0 && e->config.on_best)
         e->config.on_best(e->config.arg, (uint64_t)b->req.best_known);
-    if (!b->req.leave)
+    if (!b->req.leave) {
+        e->beat_ms = election__now(e) - e->beat_sent;
+        e->beat_sent = 0;
         election__feed(e, &ev);
+    }
     store_req_done(req);
     free(b);
     election__answered(e);
@@ -201,6 +204,8 @@ void election__start_heartbeat(struct election *e, bool leaving)
                                    .ttl_ms = e->config.core.expiry_1_ms,
                                    .best = best ? (int64_t)best : -1,
                                    .leave = leaving};
+    if (!leaving)
+        e->beat_sent = election__now(e);
     e->in_flight++;
     store_member_start(e->store, &b->req, on_heartbeat);
 }

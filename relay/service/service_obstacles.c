@@ -171,6 +171,23 @@ static bool see_node(const struct service *s, struct obstacle *ret)
     return true;
 }
 
+/* Claims and renewals come back so late that leaders change although nothing is wrong with them. */
+static bool see_control(const struct service *s, struct obstacle *ret)
+{
+    uint32_t lasts;
+    uint64_t ms = s->store_up ? election_slow(s->election, &lasts) : 0;
+    if (!ms)
+        return false;
+    ret->code = OBSTACLE_CONTROL;
+    snprintf(
+        ret->text, sizeof(ret->text),
+        "the session database.url answers after %llu ms, and a relay leads for %u ms without a "
+        "renewal: it may lose accounts. Raise leadership.expiry_1_ms, or run it nearer to the "
+        "database",
+        (unsigned long long)ms, lasts);
+    return true;
+}
+
 static void see_listener(const struct service *s, struct obstacle *ret)
 {
     struct listen_status l;
@@ -237,7 +254,7 @@ static void check_own(struct service *s)
     struct obstacle seen = {0};
     if (s->standalone || s->phase != SERVICE_RUNNING)
         return;
-    if (leads(s) || !see_node(s, &seen))
+    if (!see_control(s, &seen) && (leads(s) || !see_node(s, &seen)))
         see_listener(s, &seen);
     /* These two were measured seconds ago, and do not come and go. */
     if (!o->own.since && (seen.code == OBSTACLE_QUEUE || seen.code == OBSTACLE_CLOCK))

@@ -7,6 +7,7 @@ import unittest
 
 from harness import proc
 from harness.cases import CaseWorld
+from system.test_start import database_proxy
 
 WITHIN = 10 * float(os.environ.get('TXRELAY_SLOW', 1))  # seconds
 
@@ -102,6 +103,17 @@ class Obstacles(unittest.TestCase):
         finally:
             os.kill(self.world.chain.process.pid, signal.SIGCONT)
         self.relay_over(two, 'node')
+
+    def test_a_control_session_that_answers_late(self):
+        """While it takes the quick ones of a leader, it could lose what it leads."""
+        proxy, dsn = database_proxy(self, self.world.pg)
+        two = self.world.relay('two', dsn=dsn, start=False).configure('database', work_url=f'"{self.world.pg.dsn}"',
+                                                                      listen_url=f'"{self.world.pg.dsn}"').start()
+        two.wait_log('relay.running')
+        proxy.set('pass', 0.8)  # each way: more than a third of the 4 s that a lead lasts
+        self.of_relay(two, 'control', 'the session database.url answers after 1')
+        proxy.set('pass')
+        self.relay_over(two, 'control')
 
 
 if __name__ == '__main__':

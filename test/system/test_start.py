@@ -20,10 +20,10 @@ def node_proxy(test, node):
     return proxy
 
 
-def database_proxy(test, pg):
+def database_proxy(test, pg, tap=None):
     """And the connection string that goes through it."""
     parts = dict(word.split('=', 1) for word in pg.dsn.split())
-    proxy = Proxy(os.path.join(parts['host'], f".s.PGSQL.{parts.get('port', '5432')}"))
+    proxy = Proxy(os.path.join(parts['host'], f".s.PGSQL.{parts.get('port', '5432')}"), tap=tap)
     test.addCleanup(proxy.close)
     return proxy, ' '.join(f'{k}={v}' for k, v in {**parts, 'host': '127.0.0.1', 'port': str(proxy.port)}.items())
 

@@ -70,6 +70,9 @@ struct election_stats {
     uint64_t acquire_ms;    /* from the last successful bid to the promotion */
     uint64_t renew_ms;      /* round trip of the last renewal */
 };
+/* The control session's round trip in ms, if it is so long that a tenure may end although the relay
+ * is healthy; 0: it is not. *ret_lasts_ms: how long a tenure lasts without a renewal. */
+uint64_t election_slow(const struct election *e, uint32_t *ret_lasts_ms);
 void election_stats(const struct election *e, int account, struct election_stats *ret_stats);
 
 /* Release everything, then call cb once (immediately if the store is down). */

@@ -272,7 +272,8 @@ static void lost_commits(void **state)
 static bool of_the_doors(int code)
 {
     return code == OBSTACLE_READ || code == OBSTACLE_CONTRADICTED || code == OBSTACLE_UNCONFIRMED ||
-           code == OBSTACLE_LISTENER || code == OBSTACLE_QUEUE || code == OBSTACLE_CLOCK;
+           code == OBSTACLE_LISTENER || code == OBSTACLE_QUEUE || code == OBSTACLE_CLOCK ||
+           code == OBSTACLE_CONTROL;
 }
 
 static void each_code_was_made(void **state)

@@ -41,7 +41,8 @@ struct manager;
 #define RELAY_OBSTACLES(X)                                                                         \
     X(OBSTACLE_LISTENER, "listener")                                                               \
     X(OBSTACLE_QUEUE, "queue")                                                                     \
-    X(OBSTACLE_CLOCK, "clock")
+    X(OBSTACLE_CLOCK, "clock")                                                                     \
+    X(OBSTACLE_CONTROL, "control")
 
 /* What the database finds by itself: of accounts in the view blocked_accounts, of transactions in
  * the column waits. X(name) */
