@@ -122,6 +122,11 @@ uint64_t loop_clock_ns(const struct loop *l)
     return uv_hrtime();
 }
 
+uint64_t loop_steady_ms(void)
+{
+    return uv_hrtime() / 1000000;
+}
+
 uint64_t loop_wall_ms(void)
 {
     struct timespec ts;

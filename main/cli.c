@@ -88,6 +88,21 @@ int cli_fail(const struct err *err)
     return EXIT_FAILED;
 }
 
+int cli_fail_value(const struct err *err, const struct cli_value *values, size_t count)
+{
+    bool of_a_value = !strncmp(err->sqlstate, "22", 2);
+    for (size_t i = 0; of_a_value && i < count; i++) {
+        if (!values[i].text || !strstr(err->text, values[i].text))
+            continue;
+        struct err named;
+        err_set(&named, ERR_ARGUMENT, "%s is '%.60s'; it must be a %s", values[i].flag,
+                values[i].text, values[i].must);
+        cli_fail(&named);
+        return EXIT_USAGE;
+    }
+    return cli_fail(err);
+}
+
 int cli_load(const struct config_flags *flags, bool need_database, struct config *ret)
 {
     struct err err = {0};

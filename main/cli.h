@@ -29,6 +29,12 @@ void cli_begin(const struct command *c);
 /* "txrelay: text" on stderr, with the way out where the database's own words have none;
  * EXIT_FAILED */
 int cli_fail(const struct err *err);
+/* The same for values that only the database can judge, such as times: where it refuses one of
+ * them, the option is named and it is wrong usage. text NULL: not given. */
+struct cli_value {
+    const char *flag, *text, *must; /* "it must be a " must */
+};
+int cli_fail_value(const struct err *err, const struct cli_value *values, size_t count);
 /* What cli_fail prints: the text, and the way out where the text has none. */
 void cli_put_err(struct buf *out, const struct err *err);
 /* Call before a key is read: keeps secrets out of core files and our memory from other processes of

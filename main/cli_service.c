@@ -2,7 +2,6 @@
  * accounts. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/hex.h"
@@ -190,11 +189,8 @@ static int load_token(const struct config_chain *c, struct metadata_token *ret, 
 /* A secret phrase takes milliseconds each, and there may be thousands. */
 static void tell_keys(struct progress *p, const char *relay, size_t at, size_t of)
 {
-    enum { MS_PER_S = 1000, NS_PER_MS = 1000000 };
-    struct timespec now;
     char text[PROGRESS_TEXT];
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t ms = (uint64_t)now.tv_sec * MS_PER_S + (uint64_t)now.tv_nsec / NS_PER_MS;
+    uint64_t ms = loop_steady_ms();
     struct progress_seen seen = {.step = START_KEYS, .at = at, .to = of};
     if (progress_look(p, ms, &seen))
         log_info("relay.starting", "relay=%s step=%s done=%zu of=%zu text=\"%s\"",

@@ -16,9 +16,9 @@ struct asking {
 
 static error_t option(struct arguments *a, int key, char *arg, struct argp_state *state)
 {
-    (void)state;
     if (key != 't')
         return ARGP_ERR_UNKNOWN;
+    command_address(state, "--to", arg);
     ((struct asking *)a)->to = arg;
     return 0;
 }

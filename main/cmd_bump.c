@@ -13,8 +13,7 @@ static error_t option(struct arguments *a, int key, char *arg, struct argp_state
 {
     if (key != OPT_TIP)
         return ARGP_ERR_UNKNOWN;
-    if (!command_is_number(arg, false))
-        argp_error(state, "--tip is '%s'; it must be a whole number", arg);
+    command_amount(state, "--tip", arg);
     ((struct bump *)a)->tip = arg;
     return 0;
 }

@@ -96,13 +96,16 @@ static error_t option(struct arguments *base, int key, char *arg, struct argp_st
     struct args *a = (struct args *)base;
     enum send_option opt = option_of(key);
     if (key == 't') {
+        command_address(state, "--to", arg);
         a->to = arg;
         return 0;
     }
     if (opt == OPT_COUNT)
         return ARGP_ERR_UNKNOWN;
-    if (table[opt].number && !command_is_number(arg, opt == OPT_PRIORITY))
-        argp_error(state, "%s is '%s'; it must be a whole number", table[opt].flag, arg);
+    if (opt == OPT_TIP || opt == OPT_MAX_TIP)
+        command_amount(state, table[opt].flag, arg);
+    else if (table[opt].number)
+        command_number(state, table[opt].flag, arg, opt == OPT_PRIORITY ? INT64_MIN : 0, INT64_MAX);
     a->opt[opt] = arg;
     return 0;
 }
@@ -152,25 +155,6 @@ static int enqueue_to(const struct args *a)
 
 /* ---- to the database ---- */
 
-/* The database's error names the text but not the option. */
-static void name_option(const struct args *a, struct err *err)
-{
-    static const enum send_option times[] = {OPT_DEADLINE, OPT_NOT_BEFORE, OPT_DELAY,
-                                             OPT_EXPIRES_IN};
-    if (strncmp(err->sqlstate, "220", 3) != 0)
-        return;
-    for (size_t i = 0; i < ARRAY_LEN(times); i++) {
-        const char *text = a->opt[times[i]];
-        if (!text || !strstr(err->text, text))
-            continue;
-        err_set(err, ERR_ARGUMENT, "%s is '%.60s'; it must be a %s", table[times[i]].flag, text,
-                times[i] == OPT_DELAY || times[i] == OPT_EXPIRES_IN
-                    ? "span like 90s, 15m, 2h or 7d"
-                    : "time like 2026-01-31T12:00:00Z");
-        return;
-    }
-}
-
 static int enqueue_sql(const struct args *a, const char *dsn, const struct buf *call)
 {
     struct err err = {0};
@@ -181,8 +165,13 @@ static int enqueue_sql(const struct args *a, const char *dsn, const struct buf *
         params[2 + i] = cli_text(a->opt[i]);
     int rc =
         cli_query(dsn, cli_sql("enqueue.sql"), 2 + OPT_COUNT, params, cli_print_value, NULL, &err);
-    name_option(a, &err);
-    return rc ? cli_fail(&err) : EXIT_OK;
+    static const char time[] = "time like 2026-01-31T12:00:00Z",
+                      span[] = "span like 90s, 15m, 2h or 7d";
+    const struct cli_value values[] = {{"--deadline", a->opt[OPT_DEADLINE], time},
+                                       {"--not-before", a->opt[OPT_NOT_BEFORE], time},
+                                       {"--delay", a->opt[OPT_DELAY], span},
+                                       {"--expires-in", a->opt[OPT_EXPIRES_IN], span}};
+    return rc ? cli_fail_value(&err, values, ARRAY_LEN(values)) : EXIT_OK;
 }
 
 int cli_enqueue(const char *dsn, const char *account, const struct buf *call)

@@ -4,20 +4,24 @@
 
 #include "cli.h"
 #include "command.h"
+#include "relay/progress.h"
 
-enum { REGISTER_TIMEOUT_MS = 30000 };
+enum { REGISTER_TIMEOUT_MS = 30000, LOOK_MS = 1000 };
 
 /* What a relay does up to its first bid, by a service that then stops. */
 struct registering {
     struct cli_service run;
-    struct loop_timer *limit;
+    struct loop_timer *timer;
+    size_t registered;
+    uint64_t since; /* when one more account was registered, or the beginning */
+    uint64_t said;  /* when it was said what lasts; 0: never */
     struct err err;
 };
 
 static void stopped(void *arg)
 {
     struct registering *r = arg;
-    r->limit = loop_timer_close(r->limit);
+    r->timer = loop_timer_close(r->timer);
 }
 
 static void on_registered(void *arg)
@@ -34,15 +38,36 @@ static void on_failed(void *arg, const struct err *err)
     cli_service_stop(&r->run);
 }
 
+static void say(struct registering *r, uint64_t now)
+{
+    char text[PROGRESS_TEXT + 40];
+    service_look_at_start(r->run.service);
+    service_start_line(r->run.service, text, sizeof(text));
+    if (!text[0] || (r->said && now < r->said + PROGRESS_AGAIN_MS))
+        return;
+    fprintf(stderr, "txrelay: %s\n", text);
+    r->said = now;
+}
+
 /* The service's warnings on stderr have named what it could not reach. */
-static void on_limit(void *arg)
+static void on_timer(void *arg)
 {
     struct registering *r = arg;
-    if (!r->run.stopping)
-        err_set(&r->err, ERR_TIMEOUT,
-                "the accounts are not registered after %d s: run txrelay check, which tries the "
-                "database and every endpoint",
-                REGISTER_TIMEOUT_MS / 1000);
+    if (r->run.stopping)
+        return;
+    uint64_t now = loop_now_ms(r->run.loop);
+    size_t registered = service_registered(r->run.service);
+    r->since = registered > r->registered || !r->since ? now : r->since;
+    r->registered = registered;
+    say(r, now);
+    if (now < r->since + REGISTER_TIMEOUT_MS) {
+        loop_timer_at(r->timer, now + LOOK_MS);
+        return;
+    }
+    err_set(&r->err, ERR_TIMEOUT,
+            "%zu accounts are registered, and none since %d s: run txrelay check, which tries the "
+            "database and every endpoint",
+            registered, REGISTER_TIMEOUT_MS / 1000);
     cli_service_stop(&r->run);
 }
 
@@ -54,8 +79,8 @@ static int register_accounts(struct service_config *config)
     config->on_registered = on_registered;
     config->arg = &r;
     if (cli_service_new(&r.run, config, &r.err)) {
-        r.limit = loop_timer_new(r.run.loop, on_limit, &r);
-        loop_timer_at(r.limit, loop_now_ms(r.run.loop) + REGISTER_TIMEOUT_MS);
+        r.timer = loop_timer_new(r.run.loop, on_timer, &r);
+        loop_timer_at(r.timer, loop_now_ms(r.run.loop));
         service_open(r.run.service);
         loop_run(r.run.loop);
     }

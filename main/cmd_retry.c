@@ -142,7 +142,9 @@ static int retry(struct retry *r, const struct config *config)
                                   cli_text(r->deadline_block)};
     int rc = cli_query(config->file->database.url, cli_sql("retry.sql"), 3, params, print_retried,
                        &r->args, &err);
-    return rc ? cli_fail(&err) : EXIT_OK;
+    const struct cli_value deadline = {"--deadline", r->deadline,
+                                       "time like 2026-01-31T12:00:00Z, or infinity"};
+    return rc ? cli_fail_value(&err, &deadline, 1) : EXIT_OK;
 }
 
 static int run_retry(int argc, char **argv)

@@ -10,7 +10,7 @@
 #include "feed/serve.h"
 #include "hook/serve.h"
 #include "http/serve.h"
-#include "relay/status.h"
+#include "relay/progress.h"
 #include "supervisor.h"
 #include "warnings.h"
 
@@ -92,21 +92,9 @@ static void warn_http(void *arg, const char *text)
 static void on_timer(void *arg)
 {
     struct running *r = arg;
-    struct service_status s;
-    char progress[PROGRESS_TEXT + 40], text[sizeof(progress) + 160];
-    size_t leads = 0;
+    char text[PROGRESS_TEXT + 200];
     service_look_at_start(r->run.service);
-    service_status(r->run.service, &s);
-    for (size_t i = 0; i < s.account_count; i++)
-        leads += s.accounts[i].role == ACCOUNT_LEADER;
-    service_status_progress(&s, progress, sizeof(progress));
-    snprintf(text, sizeof(text), "%s: leads %zu of %zu accounts; database %s, chain %s%s%s",
-             service_phase_name(s.phase), leads, s.account_count,
-             s.standalone    ? "none"
-             : s.database_up ? "up"
-                             : "down",
-             s.chain_up ? "up" : "down", progress[0] ? "; " : "", progress);
-    service_status_done(&s);
+    service_line(r->run.service, text, sizeof(text));
     supervisor_status(r->supervisor, text);
     loop_timer_at(r->timer, loop_now_ms(r->run.loop) + STATUS_MS);
 }

@@ -31,8 +31,6 @@ static const char *const state_names[] = {
     "outbox",  "pending",   "finished",         "queued",    "signed",  "future",
     "ready",   "broadcast", "in_block",         "retracted", "dropped", "invalid",
     "usurped", "finalized", "finality_timeout", NULL};
-static const char *const outcome_names[] = {"ok",     "dispatch_error", "expired", "cancelled",
-                                            "failed", "usurped",        "unknown", NULL};
 
 static error_t option(struct arguments *a, int key, char *arg, struct argp_state *state)
 {
@@ -86,7 +84,7 @@ static void complete(struct arguments *a, struct argp_state *state)
     if (s->filter[FILTER_STATE])
         command_word(state, "--state", s->filter[FILTER_STATE], state_names);
     if (s->filter[FILTER_OUTCOME])
-        command_word(state, "--outcome", s->filter[FILTER_OUTCOME], outcome_names);
+        command_word(state, "--outcome", s->filter[FILTER_OUTCOME], command_outcomes);
     for (int i = FILTER_SINCE; i <= FILTER_UNTIL; i++)
         if (s->filter[i])
             command_time(state, filter_names[i], s->filter[i]);

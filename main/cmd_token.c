@@ -29,9 +29,10 @@ static void add(struct buf *list, const char *word)
 static error_t option(struct arguments *a, int key, char *arg, struct argp_state *state)
 {
     struct token *t = (struct token *)a;
-    (void)state;
+    static const char *const scopes[] = {"read", "enqueue", "operate", NULL};
     switch (key) {
     case OPT_SCOPE:
+        command_words(state, "--scope", arg, scopes);
         add(&t->scopes, arg);
         return 0;
     case 'f':
@@ -91,7 +92,12 @@ static int create(struct token *t, struct config *config)
     const struct conn_param params[] = {
         cli_text(t->args.word[1]), cli_text(buf_str(&hex)), cli_text(buf_str(&t->scopes)),
         cli_text(t->accounts.len ? buf_str(&t->accounts) : NULL), cli_text(t->expires)};
-    int rc = cli_run_sql(config, "token_create.sql", ARRAY_LEN(params), params, print_secret, t);
+    struct err err = {0};
+    const struct cli_value expires = {"--expires", t->expires, "span like '90 days' or 12h"};
+    int rc = cli_query(config->file->database.url, cli_sql("token_create.sql"), ARRAY_LEN(params),
+                       params, print_secret, t, &err);
+    rc = rc ? cli_fail_value(&err, &expires, 1) : EXIT_OK;
+    config_done(config);
     explicit_bzero(bytes, sizeof(bytes));
     explicit_bzero(secret.data, secret.len);
     buf_done(&secret);

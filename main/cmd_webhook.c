@@ -50,12 +50,12 @@ static void add(struct buf *list, const char *word)
 static error_t option(struct arguments *a, int key, char *arg, struct argp_state *state)
 {
     struct webhook *w = (struct webhook *)a;
-    (void)state;
     switch (key) {
     case 'f':
         add(&w->accounts, arg);
         return 0;
     case OPT_OUTCOME:
+        command_words(state, "--outcome", arg, command_outcomes);
         add(&w->outcomes, arg);
         return 0;
     default:

@@ -6,9 +6,12 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "base/near.h"
+#include "base/u128.h"
 #include "cli.h"
 #include "listen/listen.h"
+#include "loop/peer.h"
 
 static const struct argp_option common_options[] = {
     {"config", 'c', "FILE", 0, "configuration file (environment: TXRELAY_CONFIG)", 90},
@@ -21,9 +24,22 @@ static const struct argp_option common_options[] = {
     {0},
 };
 
+/* An empty value is never meant: it is what a shell leaves of a variable that is not set. */
+static void refuse_empty(const struct argp_option *options, int key, const char *arg,
+                         struct argp_state *state)
+{
+    if (!arg || *arg)
+        return;
+    for (const struct argp_option *o = options; o && o->name; o++)
+        if (o->key == key)
+            argp_error(state, "--%s is empty: give a value, or leave the option out", o->name);
+}
+
 static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
     struct config_flags *f = state->input;
+    enum log_level level;
+    refuse_empty(common_options, key, arg, state);
     switch (key) {
     case 'c':
         f->path = arg;
@@ -38,9 +54,13 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
         f->name = arg;
         return 0;
     case 'l':
+        command_address(state, "--control", arg);
         f->control = arg;
         return 0;
     case 'v':
+        if (!log_parse_level(arg, &level))
+            argp_error(state, "--log-level is '%.40s'; it must be one of: error, warn, info, debug",
+                       arg);
         f->log_level = arg;
         return 0;
     default:
@@ -60,6 +80,8 @@ static void take_word(const struct parsing *p, char *word, struct argp_state *st
     struct arguments *a = p->arguments;
     if (a->words >= p->command->words_max)
         argp_error(state, "too many arguments: '%s'", word);
+    if (!*word)
+        argp_error(state, "argument %d is empty: give a value", a->words + 1);
     a->word[a->words++] = word;
 }
 
@@ -76,6 +98,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     const struct parsing *p = state->input;
     struct arguments *a = p->arguments;
+    refuse_empty(p->command->options, key, arg, state);
     if (p->command->option && key > 0 && key < ARGP_KEY_END &&
         p->command->option(a, key, arg, state) == 0)
         return 0;
@@ -221,6 +244,34 @@ void command_word(struct argp_state *state, const char *option, const char *word
     }
     argp_error(state, "%s is '%.40s'; it must be one of: %s%s", option, word, all,
                nearest_names_text(&nearest, near));
+}
+
+void command_words(struct argp_state *state, const char *option, const char *list,
+                   const char *const *names)
+{
+    char word[80];
+    for (size_t n; list; list = list[n] ? list + n + 1 : NULL) {
+        n = strcspn(list, ",");
+        snprintf(word, sizeof(word), "%.*s", (int)n, list);
+        command_word(state, option, word, names);
+    }
+}
+
+const char *const command_outcomes[] = {"ok",     "dispatch_error", "expired", "cancelled",
+                                        "failed", "usurped",        "unknown", NULL};
+
+void command_amount(struct argp_state *state, const char *option, const char *text)
+{
+    u128 v;
+    if (!u128_parse(text, &v))
+        argp_error(state, "%s is '%.60s'; it must be a whole number, below 2^128", option, text);
+}
+
+void command_address(struct argp_state *state, const char *option, const char *text)
+{
+    struct err err = {0};
+    if (loop_address_check(text, &err))
+        argp_error(state, "%s: %s", option, err.text);
 }
 
 void command_time(struct argp_state *state, const char *option, const char *text)

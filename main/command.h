@@ -115,7 +115,13 @@ long long command_number(struct argp_state *state, const char *option, const cha
 /* The value of an option that is one of these words (NULL ends them), or a time: the same. */
 void command_word(struct argp_state *state, const char *option, const char *word,
                   const char *const *names);
+/* The same of each word of a list with commas. */
+void command_words(struct argp_state *state, const char *option, const char *list,
+                   const char *const *names);
+extern const char *const command_outcomes[]; /* of transactions, for these two */
 void command_time(struct argp_state *state, const char *option, const char *text);
+void command_amount(struct argp_state *state, const char *option, const char *text);  /* 128 bits */
+void command_address(struct argp_state *state, const char *option, const char *text); /* control */
 
 bool command_is_number(const char *text, bool negative); /* digits; a sign where that is allowed */
 

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "config_file.h"
+#include "loop/peer.h"
 #include "store/conn_info.h"
 
 static void set(char **field, const char *value)
@@ -155,6 +156,9 @@ static int check(const struct config_file *f, struct err *err)
                 return err_set(err, ERR_CONFIG, "accounts: alias '%s' is used twice",
                                f->accounts[i].alias);
     }
+    struct err why = {0};
+    if (f->control && loop_address_check(f->control, &why))
+        return err_set(err, ERR_CONFIG, "control: %s", why.text);
     if (check_word("log_transactions", f->log_transactions, "debug", "info", err))
         return err->code;
     const struct config_leadership *lead = &f->leadership;

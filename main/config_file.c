@@ -10,6 +10,7 @@
 #include "config_changes.h"
 #include "config_file.h"
 #include "config_scalars.h"
+#include "config_text.h"
 #include "config_trouble.h"
 #include "store/conn_info.h"
 
@@ -245,6 +246,8 @@ int config__file_read(const char *path, struct config_file **ret, struct err *er
     int rc = slurp(path, &text, &mode, err);
     if (rc == 0 && !text.len)
         rc = err_set(err, ERR_CONFIG, "config file '%s' is empty", path);
+    if (rc == 0)
+        rc = config__text_check(path, &text, err);
     if (rc == 0)
         rc = parse(path, &text, ret, err);
     if (rc == 0)

@@ -134,7 +134,10 @@ int key_file_new(const char *path, struct err *err)
     enum { SEED_LEN = 32, TEXT_LEN = 2 + 2 * SEED_LEN + 1 };
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
-        return err_set(err, ERR_KEY, "key file %s: %s", path, strerror(errno));
+        return err_set(err, ERR_KEY, "key file %s: %s: %s", path, strerror(errno),
+                       errno == EEXIST ? "it is not overwritten; give another name, or see what it "
+                                         "is with txrelay keys show"
+                                       : "give a name in a directory that you may write to");
     uint8_t *seed = keys__secret_alloc(SEED_LEN);
     char *text = keys__secret_alloc(TEXT_LEN + 1);
     randombytes_buf(seed, SEED_LEN);
@@ -149,5 +152,8 @@ int key_file_new(const char *path, struct err *err)
     if (good)
         return 0;
     unlink(path);
-    return err_set(err, ERR_IO, "key file %s: %s", path, strerror(why));
+    return err_set(err, ERR_IO,
+                   "key file %s: %s: it was removed again; make room, or give a name "
+                   "on another disk",
+                   path, strerror(why));
 }

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/check.h"
 
@@ -58,4 +59,23 @@ const char *progress_text(const struct progress *p, uint64_t now, char ret[PROGR
     snprintf(ret, PROGRESS_TEXT, "%s%s, for %" PRIu64 " s", texts[p->step], far,
              (now - p->since) / MS);
     return ret;
+}
+
+void progress_list_add(struct progress_list *l, const char *whose, const struct progress *p,
+                       uint64_t now)
+{
+    char text[PROGRESS_TEXT];
+    if (!progress_lasts(p))
+        return;
+    if (l->text[0])
+        l->more++;
+    else
+        snprintf(l->text, l->size, "%s%s%s", whose, *whose ? " " : "", progress_text(p, now, text));
+}
+
+void progress_list_end(struct progress_list *l)
+{
+    size_t len = strlen(l->text);
+    if (l->more)
+        snprintf(l->text + len, l->size - len, ", and %zu more", l->more);
 }

@@ -1,6 +1,8 @@
 /* How far the start of the relay and of each account that it leads is (relay/progress.h): a look
  * once a second. What has failed is reported elsewhere (database.down, chain.down, obstacles); this
  * is for what takes long. The process calls it, so a simulation has no timer for it. */
+#include <stdio.h>
+
 #include "base/check.h"
 #include "base/log.h"
 #include "service/service_internal.h"
@@ -18,6 +20,14 @@ static enum start_step of_node(const struct service *s)
     return steps[node_doing(s->node)];
 }
 
+size_t service_registered(const struct service *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->account_count; i++)
+        n += s->accounts[i].store_account != 0;
+    return n;
+}
+
 static struct progress_seen registration(const struct service *s)
 {
     struct progress_seen seen = {.step = START_NONE};
@@ -25,8 +35,7 @@ static struct progress_seen registration(const struct service *s)
         return seen;
     seen.step = START_REGISTER;
     seen.to = s->account_count;
-    for (size_t i = 0; i < s->account_count; i++)
-        seen.at += s->accounts[i].store_account != 0;
+    seen.at = service_registered(s);
     return seen;
 }
 
@@ -113,4 +122,33 @@ void service_look_at_start(struct service *s)
         look_at_account(s, &s->accounts[i], &lines);
     if (lines > LINES_MAX)
         log_info("account.starting", "more=%zu text=\"so are other accounts\"", lines - LINES_MAX);
+}
+
+/* ---- in one line ---- */
+
+void service_start_line(const struct service *s, char *ret, size_t size)
+{
+    struct progress_list list = {.text = ret, .size = size};
+    uint64_t now = loop_now_ms(s->loop);
+    ret[0] = 0;
+    for (size_t i = 0; i < START_PARTS; i++)
+        progress_list_add(&list, "", &s->starting[i], now);
+    for (size_t i = 0; i < s->account_count; i++)
+        progress_list_add(&list, s->accounts[i].alias, &s->accounts[i].progress, now);
+    progress_list_end(&list);
+}
+
+void service_line(const struct service *s, char *ret, size_t size)
+{
+    char start[PROGRESS_TEXT + 40];
+    size_t leads = 0;
+    for (size_t i = 0; i < s->account_count; i++)
+        leads += s->accounts[i].role == ACCOUNT_LEADER;
+    service_start_line(s, start, sizeof(start));
+    snprintf(ret, size, "%s: leads %zu of %zu accounts; database %s, chain %s%s%s",
+             service_phase_name(s->phase), leads, s->account_count,
+             s->standalone ? "none"
+             : s->store_up ? "up"
+                           : "down",
+             s->node_ready ? "up" : "down", start[0] ? "; " : "", start);
 }

@@ -98,24 +98,14 @@ void service_status(const struct service *s, struct service_status *ret)
 
 void service_status_progress(const struct service_status *status, char *ret, size_t size)
 {
-    char text[PROGRESS_TEXT];
-    size_t more = 0, len = 0;
+    struct progress_list list = {.text = ret, .size = size};
     ret[0] = 0;
-    for (size_t i = 0; i < START_PARTS + status->account_count; i++) {
-        const struct account_status *a =
-            i < START_PARTS ? NULL : &status->accounts[i - START_PARTS];
-        const struct progress *p = a ? &a->progress : &status->starting[i];
-        if (!progress_lasts(p))
-            continue;
-        if (!ret[0])
-            snprintf(ret, size, "%s%s%s", a ? a->alias : "", a ? " " : "",
-                     progress_text(p, status->now_ms, text));
-        else
-            more++;
-    }
-    len = strlen(ret);
-    if (more)
-        snprintf(ret + len, size - len, ", and %zu more", more);
+    for (size_t i = 0; i < START_PARTS; i++)
+        progress_list_add(&list, "", &status->starting[i], status->now_ms);
+    for (size_t i = 0; i < status->account_count; i++)
+        progress_list_add(&list, status->accounts[i].alias, &status->accounts[i].progress,
+                          status->now_ms);
+    progress_list_end(&list);
 }
 
 void service_status_done(struct service_status *status)

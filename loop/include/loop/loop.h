@@ -39,6 +39,7 @@ void *loop_uv(struct loop *l); /* the uv_loop_t, for libwebsockets' foreign loop
 
 uint64_t loop_now_ms(const struct loop *l);   /* monotonic, constant during one callback */
 uint64_t loop_clock_ns(const struct loop *l); /* monotonic, read now: for measuring */
+uint64_t loop_steady_ms(void);                /* monotonic, of who has no loop yet */
 uint64_t loop_wall_ms(void);        /* wall clock, for display: it decides nothing alone */
 uint64_t loop_seed(struct loop *l); /* random, to seed a struct rng */
 

@@ -59,4 +59,14 @@ bool progress_lasts(const struct progress *p); /* operators see it */
 enum { PROGRESS_TEXT = 160 };
 const char *progress_text(const struct progress *p, uint64_t now, char ret[PROGRESS_TEXT]);
 
+/* One line about the first step that lasts, and how many more do; "": none does. Zeroed but for
+ * text and size; progress_list_end when all were added. whose: an alias, or "" of the relay. */
+struct progress_list {
+    char *text;
+    size_t size, more;
+};
+void progress_list_add(struct progress_list *l, const char *whose, const struct progress *p,
+                       uint64_t now);
+void progress_list_end(struct progress_list *l);
+
 #endif

@@ -107,6 +107,12 @@ void service_open(struct service *s);
 /* Once a second: reports each step of a start that takes long (relay/progress.h). Not after
  * service_stop has called back. */
 void service_look_at_start(struct service *s);
+/* One line: what the relay is doing, how much it leads, and the first step of its start that lasts.
+ * Costs a look at each account, and no memory. */
+void service_line(const struct service *s, char *ret, size_t size);
+/* The same without the first two; "": nothing lasts. */
+void service_start_line(const struct service *s, char *ret, size_t size);
+size_t service_registered(const struct service *s); /* how many of its accounts are, so far */
 /* Admit no more, let what is led settle (handover_ms), give leadership up, close everything,
  * then cb; the service is freed after it. */
 void service_stop(struct service *s, void (*cb)(void *arg), void *arg);

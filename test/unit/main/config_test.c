@@ -648,7 +648,18 @@ static void files_that_are_none(void **state)
 {
     (void)state;
     static const char *const files[][2] = {
-        {"", "is empty"}, {"# a comment\n", "is empty"}, {"- a\n", "must be a section with keys"}};
+        {"", "is empty"},
+        {"# a comment\n", "is empty"},
+        {"- a\n", "must be a section with keys"},
+        {"name: caf\xe9\n", "the byte 0xe9 is no text in UTF-8 (line: 1, column: 10)"},
+        {"name: a\n# \xff\n", "the byte 0xff is no text in UTF-8 (line: 2, column: 3)"},
+        {"name: a\nlog_level: \x01\n", "the byte 0x01 is no text in UTF-8 (line: 2, column: 12)"},
+        {"\xff\xfe", "the byte 0xff is no text in UTF-8 (line: 1, column: 1)"},
+        {"name: a\n---\nname: b\n", "a second document begins here (line: 2,"},
+        {"---\nname: a\n---\n", "a second document begins here (line: 3,"},
+        {"--- # x\r\nname: a\r\n---\r\nname: b\r\n", "a second document begins here (line: 3,"},
+        {"name: a\n...\n# c\nname: b\n", "a second document begins here (line: 4,"},
+        {"name: >\n  a\n--- b\n", "a second document begins here (line: 3,"}};
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         struct config config;
         struct err err = {0};
@@ -662,6 +673,23 @@ static void files_that_are_none(void **state)
     struct err err = {0};
     assert_int_equal(config_load(&(struct config_flags){.path = dir}, &config, &err), ERR_CONFIG);
     assert_non_null(strstr(err.text, "cannot be read"));
+}
+
+/* Marks of one document, and texts that look like a second one. */
+static void one_document(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"%YAML 1.1\n---\nname: a\n...\n# the end\n\n",
+                                        "# c\n---\nname: \"a\"\n", "name: a # ---\n",
+                                        "name: >\n  a\n  ---\n", "\xef\xbb\xbfname: \xc3\xa9\n"};
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        struct config config;
+        struct err err = {0};
+        write_file(yaml_path, files[i]);
+        if (config_load(&(struct config_flags){.path = yaml_path}, &config, &err))
+            fail_msg("'%s' is refused with '%s'", files[i], err.text);
+        config_done(&config);
+    }
 }
 
 /* ---- the installed example ---- */
@@ -790,6 +818,7 @@ int main(void)
         cmocka_unit_test(unlocked_memory),
         cmocka_unit_test(lock_keys),
         cmocka_unit_test(files_that_are_none),
+        cmocka_unit_test(one_document),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
