@@ -60,8 +60,9 @@ static void read_bytes(struct site_account *a, const struct site_wire_item *from
                        const struct kept_call *call, struct site_item *ret)
 {
     struct site_signed s = {.data = from->extrinsic, .len = from->extrinsic_len};
-    ret->valid = call && a->room->ops->read(a->room->arg, a, from->extrinsic, from->extrinsic_len,
-                                            call->data, call->len, &s.bytes);
+    uint64_t own = ret->sender == a->self ? ret->id : 0;
+    ret->valid = call && a->room->ops->read(a->room->arg, a, own, from->extrinsic,
+                                            from->extrinsic_len, call->data, call->len, &s.bytes);
     ret->valid = ret->valid && s.bytes.key < a->members;
     if (!ret->valid)
         return;

@@ -116,7 +116,7 @@ bool sites_anchor(const struct site_host *h, uint64_t number, uint8_t ret_hash[3
 
 /* sites_bytes.c: operations of the room */
 void sites_sign(void *arg, struct site_account *a, const struct site_room_sign *s);
-bool sites_read(void *arg, struct site_account *a, const uint8_t *data, size_t len,
+bool sites_read(void *arg, struct site_account *a, uint64_t own, const uint8_t *data, size_t len,
                 const uint8_t *call, size_t call_len, struct site_bytes *ret);
 void sites_sign_end(struct site_host *h);
 void sites_describe(void *arg, const uint8_t *data, size_t len, struct store_site_write *ret);

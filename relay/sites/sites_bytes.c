@@ -81,12 +81,17 @@ static int sign_bytes(struct site_host *h, const struct site_room_sign *s, const
     uint64_t anchor;
     if (!info || !choose_anchor(h, &anchor, p.era_block_hash))
         return err_set(err, ERR_NET, "no node is connected, or no block was read yet");
-    uint32_t period = period_of(anchor, s->death);
+    bool own = s->sender == h->self && s->call;
+    uint64_t deadline = own ? site_tables_deadline(h->tables, s->id) : UINT64_MAX;
+    uint32_t period = period_of(anchor, s->death < deadline ? s->death : deadline);
     if (period < ERA_MIN)
         return err_set(err, ERR_NET,
                        "block %llu is the last one that was read: no era ends with "
                        "block %llu",
                        (unsigned long long)h->read, (unsigned long long)s->death);
+    if (own && !site_tables_allows(h->tables, s->id, info->spec_version, 0))
+        return err_set(err, ERR_NET, "it was encoded for another runtime than spec version %u",
+                       info->spec_version);
     p.era = era_mortal(period, anchor);
     p.spec_version = info->spec_version;
     p.transaction_version = info->transaction_version;
@@ -155,7 +160,7 @@ static bool facts_of(const struct site_host *h, const struct node_info *info,
     return v->era.period && sites_anchor(h, birth, ret->era_block_hash);
 }
 
-bool sites_read(void *arg, struct site_account *a, const uint8_t *data, size_t len,
+bool sites_read(void *arg, struct site_account *a, uint64_t own, const uint8_t *data, size_t len,
                 const uint8_t *call, size_t call_len, struct site_bytes *ret)
 {
     struct site_host *h = site_account_ctx(a);
@@ -172,7 +177,7 @@ bool sites_read(void *arg, struct site_account *a, const uint8_t *data, size_t l
         return false;
     *ret = (struct site_bytes){.nonce = v.nonce, .death = era_death(v.era, now_final(h, info)) - 1};
     hash_blake2b_256(data, len, ret->hash.bytes);
-    return good;
+    return good && (!own || site_tables_allows(h->tables, own, info->spec_version, ret->death));
 }
 
 void sites_describe(void *arg, const uint8_t *data, size_t len, struct store_site_write *ret)

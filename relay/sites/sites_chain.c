@@ -227,6 +227,15 @@ static void unread(struct site_host *h, uint64_t number)
     loop_timer_at(h->again, loop_now_ms(s->loop) + AGAIN_MS);
 }
 
+/* One reading of the runtime's version must not end what cannot be brought back. */
+static void review(struct site_host *h)
+{
+    struct node *node = h->room->room.service->node;
+    const struct node_info *info = node_info(node);
+    if (info && node_version_confirmed(node))
+        site_tables_review(h->tables, info->spec_version, h->read);
+}
+
 static void read_block(struct site_host *h, const struct node_block *from)
 {
     struct site_block *b = block_of(h, from);
@@ -238,6 +247,7 @@ static void read_block(struct site_host *h, const struct node_block *from)
     if (b->match.count)
         match(b);
     pump(h);
+    review(h);
     sites_want(h);
     sites_look(h);
 }

@@ -9,15 +9,6 @@
 #include "base/check.h"
 #include "tables_internal.h"
 
-struct site_tables {
-    struct site_tables_config config;
-    int64_t epoch;       /* 0: it is not led */
-    uint64_t generation; /* answers to older requests are ignored */
-    bool loaded, polling;
-    struct knowledge knowledge;
-    const struct site_tables_block *block; /* the block whose effects the room receives now */
-};
-
 /* A request on its way. */
 struct request {
     struct site_tables *tables;
@@ -91,7 +82,7 @@ static void tell_loaded(struct site_tables *t, const struct store_site_load *r, 
         rows[i].count = r->txs[i].attempt_count;
         for (size_t k = 0; k < rows[i].count; k++)
             bytes[at + k] = signed_of(&r->txs[i].attempts[k]);
-        knowledge_add(&t->knowledge, rows[i].id);
+        knowledge_add(&t->knowledge, rows[i].id, r->txs[i].guard, r->txs[i].deadline_block);
         for (size_t k = 0; k < rows[i].count; k++)
             knowledge_grant(&t->knowledge, rows[i].id, &bytes[at + k].bytes.hash);
         at += rows[i].count;
@@ -152,7 +143,7 @@ static void tell_rows(struct site_tables *t, const struct store_site_rows *r)
     struct site_room_row *rows = xcalloc(r->count + 1, sizeof(*rows));
     for (size_t i = 0; i < r->count; i++) {
         rows[i] = row_of(&r->rows[i]);
-        knowledge_add(&t->knowledge, rows[i].id);
+        knowledge_add(&t->knowledge, rows[i].id, r->rows[i].guard, r->rows[i].deadline_block);
     }
     if (r->count)
         site_account_rows(t->config.account, rows, r->count);

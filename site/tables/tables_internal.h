@@ -1,15 +1,21 @@
-/* Private to site/tables: what the room knows. */
+/* Private to site/tables.
+ *
+ *   tables.c     requests, and what becomes of their answers
+ *   knowledge.c  what the room knows
+ *   limits.c     under which runtime, and until when, a transaction may be included */
 #ifndef SITE_TABLES_INTERNAL_H
 #define SITE_TABLES_INTERNAL_H
 
 #include "base/table.h"
-#include "site/core/site.h"
+#include "site/tables/tables.h"
 
 /* A transaction that the room has. */
 struct known {
     uint64_t id;
     char outcome[16], error[200]; /* of a stop; "": nobody asked for one */
-    struct granted *granted;      /* its bytes, the last ones first */
+    uint32_t guard;               /* as in struct store_site_tx */
+    int64_t deadline_block;
+    struct granted *granted; /* its bytes, the last ones first */
     UT_hash_handle hh;
 };
 
@@ -28,10 +34,19 @@ struct knowledge {
 };
 
 struct known *knowledge_of(const struct knowledge *k, uint64_t id); /* NULL: it is not known */
-void knowledge_add(struct knowledge *k, uint64_t id);
+void knowledge_add(struct knowledge *k, uint64_t id, uint32_t guard, int64_t deadline_block);
 void knowledge_grant(struct knowledge *k, uint64_t id, const struct site_hash *hash);
 void knowledge_forget(struct knowledge *k, struct known *one);
 void knowledge_forget_all(struct knowledge *k);
 uint64_t knowledge_granted(const struct knowledge *k, const void *hash); /* to whom; 0: nobody */
+
+struct site_tables {
+    struct site_tables_config config;
+    int64_t epoch;       /* 0: it is not led */
+    uint64_t generation; /* answers to older requests are ignored */
+    bool loaded, polling;
+    struct knowledge knowledge;
+    const struct site_tables_block *block; /* the block whose effects the room receives now */
+};
 
 #endif

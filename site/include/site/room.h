@@ -88,8 +88,9 @@ struct site_host_ops {
     /* Sends the bytes to the node. There is no answer: blocks show the result. Borrowed. */
     void (*submit)(void *arg, struct site_account *a, const struct site_signed *attempt);
     /* Reads bytes that another site sent. false: they are not an extrinsic of this account with
-     * this call and a signature of one of its keys. */
-    bool (*read)(void *arg, struct site_account *a, const uint8_t *data, size_t len,
+     * this call and a signature of one of its keys, or they may not be included. own: the
+     * transaction of this site that they are of; 0: it is another site's. */
+    bool (*read)(void *arg, struct site_account *a, uint64_t own, const uint8_t *data, size_t len,
                  const uint8_t *call, size_t call_len, struct site_bytes *ret);
     /* HOST:PORT of the relay of this site that leads the account; "": not known. */
     const char *(*leader)(void *arg, struct site_account *a);

@@ -390,10 +390,11 @@ static void submit(void *arg, struct site_account *a, const struct site_signed *
     c->all[c->count++] = e;
 }
 
-static bool read_bytes(void *arg, struct site_account *a, const uint8_t *data, size_t len,
-                       const uint8_t *call, size_t call_len, struct site_bytes *ret)
+static bool read_bytes(void *arg, struct site_account *a, uint64_t own, const uint8_t *data,
+                       size_t len, const uint8_t *call, size_t call_len, struct site_bytes *ret)
 {
     (void)arg;
+    (void)own;
     (void)a;
     return call_len == 16 && parse(data, len, call, ret);
 }

@@ -66,6 +66,13 @@ void site_tables_store(struct site_tables *t, uint64_t batch, const struct site_
 bool site_tables_poll(struct site_tables *t, uint32_t limit);
 /* The transaction of this site that was granted these bytes; 0: none. */
 uint64_t site_tables_id_of(const struct site_tables *t, const uint8_t hash[SITE_HASH_BYTES]);
+/* May these bytes of a transaction of this site be included, by its guard and its deadline? */
+bool site_tables_allows(const struct site_tables *t, uint64_t id, uint32_t spec_version,
+                        uint64_t death);
+uint64_t site_tables_deadline(const struct site_tables *t, uint64_t id); /* UINT64_MAX: none */
+/* Stops those that can never be included any more, by the runtime and the last final block. Not
+ * from within an operation of the room. */
+void site_tables_review(struct site_tables *t, uint32_t spec_version, uint64_t final);
 /* The next finalized block, to the room: with how transactions ended, for what the room wants
  * stored then. */
 void site_tables_final(struct site_tables *t, const struct site_tables_block *b);

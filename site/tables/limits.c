@@ -1,0 +1,49 @@
+/* Under which runtime, and until when, a transaction of this site may be included: its sender keeps
+ * it, whoever coordinates. */
+#include <stdio.h>
+
+#include "tables_internal.h"
+
+enum { ERA_MIN = 4 };
+
+bool site_tables_allows(const struct site_tables *t, uint64_t id, uint32_t spec_version,
+                        uint64_t death)
+{
+    const struct known *k = knowledge_of(&t->knowledge, id);
+    if (!k)
+        return true;
+    return (!k->guard || k->guard == spec_version) &&
+           (k->deadline_block <= 0 || death <= (uint64_t)k->deadline_block);
+}
+
+uint64_t site_tables_deadline(const struct site_tables *t, uint64_t id)
+{
+    const struct known *k = knowledge_of(&t->knowledge, id);
+    return k && k->deadline_block > 0 ? (uint64_t)k->deadline_block : UINT64_MAX;
+}
+
+/* The core ends it when none of its bytes can be included any more. */
+static void stop(struct site_tables *t, struct known *k, const char *outcome)
+{
+    snprintf(k->outcome, sizeof(k->outcome), "%s", outcome);
+    site_account_cancel(t->config.account, k->id);
+}
+
+void site_tables_review(struct site_tables *t, uint32_t spec_version, uint64_t final)
+{
+    for (struct known *k = t->knowledge.known; k; k = k->hh.next) {
+        bool other = k->guard && k->guard != spec_version;
+        bool late = k->deadline_block > 0 && final + ERA_MIN > (uint64_t)k->deadline_block;
+        if (k->outcome[0] || (!other && !late))
+            continue;
+        if (other)
+            snprintf(k->error, sizeof(k->error),
+                     "it may be signed under runtime spec version %u only; the chain's is %u",
+                     k->guard, spec_version);
+        else
+            snprintf(k->error, sizeof(k->error),
+                     "its deadline is block %lld: too near to be signed with block %llu final",
+                     (long long)k->deadline_block, (unsigned long long) final);
+        stop(t, k, other ? "failed" : "expired");
+    }
+}
