@@ -67,6 +67,17 @@ static const char *const defaults[][2] = {
     {"webhooks.ca_file", "(system store)"},
     {"webhooks.allow_private", "false"},
     {"webhooks.timeout_ms", "10000"},
+    {"sites.name", "(none)"},
+    {"sites.listen", "(none)"},
+    {"sites.address", "(sites.listen)"},
+    {"sites.cert_file", "(none)"},
+    {"sites.key_file", "(none)"},
+    {"sites.ca_file", "(none)"},
+    {"sites.range_blocks", "1000"},
+    {"sites.approvals", "0"},
+    {"sites.era_blocks", "64"},
+    {"sites.silence_is_down", "false"},
+    {"sites.peers", "(none)"},
     {"accounts", "(none)"},
 };
 

@@ -13,6 +13,7 @@
 #include "hook/serve.h"
 #include "http/serve.h"
 #include "schema/schema.h"
+#include "site/serve.h"
 #include "store/schema_check.h"
 #include "warnings.h"
 
@@ -227,6 +228,22 @@ static void check_http(const struct config_file *f)
     buf_done(&hooks);
 }
 
+static void sites_caution(void *arg, const char *text)
+{
+    check_caution(arg, "sites", text);
+}
+
+static void check_sites(const struct config_file *f)
+{
+    struct buf shown = {0};
+    struct err err = {0};
+    if (site_serve_check(f, &shown, sites_caution, NULL, &err))
+        check_wrong("sites", err.text);
+    else if (shown.len)
+        check_line("ok", "sites", buf_str(&shown));
+    buf_done(&shown);
+}
+
 static int run_check(int argc, char **argv)
 {
     struct arguments a = {0};
@@ -250,6 +267,7 @@ static int run_check(int argc, char **argv)
         warnings_each(config.file, &service, check_caution, NULL);
         check_feeds(config.file);
         check_http(config.file);
+        check_sites(config.file);
         check_chain(&service);
         cli_service_config_done(&service);
     }

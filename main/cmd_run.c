@@ -11,6 +11,7 @@
 #include "hook/serve.h"
 #include "http/serve.h"
 #include "relay/progress.h"
+#include "site/serve.h"
 #include "supervisor.h"
 #include "warnings.h"
 
@@ -28,6 +29,7 @@ struct running {
     struct feed_serve feeds;
     struct http_serve http;
     struct hook_serve webhooks;
+    struct site_serve sites;
     int exit_code;
     bool terminal; /* the log goes to one */
 };
@@ -129,6 +131,7 @@ static void reload(struct running *r)
     feed_serve_reload(&r->feeds);
     http_serve_reload(&r->http);
     hook_serve_reload(&r->webhooks);
+    site_serve_reload(&r->sites, r->run.service);
     supervisor_ready(r->supervisor);
 }
 
@@ -156,15 +159,16 @@ static void begin(struct running *r)
     supervisor_ready(r->supervisor); /* it waits for the database and the chain by itself */
 }
 
-/* Feeds and the HTTP interface. What their files say is wrong keeps them closed and the relay
- * leading: it logs that, and tries again. */
+/* Feeds, the HTTP interface, webhooks, links to other sites. What their files say is wrong keeps
+ * them closed and the relay leading: it logs that, and tries again. */
 static int prepare_entries(struct running *r, struct service_config *service, struct err *err)
 {
     const struct config_file *f = r->config->file;
     struct buf shown = {0};
     struct err later = {0};
     if (feed_serve_fill(&r->feeds, f, service, err) || http_serve_fill(&r->http, f, service, err) ||
-        hook_serve_fill(&r->webhooks, f, service, err))
+        hook_serve_fill(&r->webhooks, f, service, err) ||
+        site_serve_fill(&r->sites, f, service, err))
         return err->code;
     feed_serve_check(f, &shown, warn_feeds, NULL, &later);
     err_clear(&later);
@@ -190,6 +194,7 @@ static int run_run(int argc, char **argv)
                         .terminal = isatty(STDERR_FILENO) == 1};
     if (prepare_entries(&r, &service, &err)) {
         cli_fail(&err);
+        site_serve_done(&r.sites);
         cli_service_config_done(&service);
         config_done(&config);
         return EXIT_USAGE;
@@ -204,6 +209,7 @@ static int run_run(int argc, char **argv)
         r.exit_code = cli_fail(&err);
     }
     cli_service_free(&r.run);
+    site_serve_done(&r.sites);
     cli_service_config_done(&service);
     config_done(&config);
     return r.exit_code;

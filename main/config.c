@@ -99,6 +99,15 @@ bool config_lock_key(const struct config_account *a, int64_t *ret)
     return errno == 0;
 }
 
+/* A key with two words: the first is the default. */
+static int check_word(const char *key, const char *value, const char *first, const char *second,
+                      struct err *err)
+{
+    if (!value || !strcmp(value, first) || !strcmp(value, second))
+        return 0;
+    return err_set(err, ERR_CONFIG, "%s '%s' is not one of: %s, %s", key, value, first, second);
+}
+
 static int check_account(const struct config_account *a, struct err *err)
 {
     int64_t key;
@@ -108,16 +117,7 @@ static int check_account(const struct config_account *a, struct err *err)
             "accounts: lock_key '%s' of '%s' is not a whole number of 64 bits: give digits alone, "
             "from %" PRId64 " to %" PRId64,
             a->lock_key, a->alias, INT64_MIN, INT64_MAX);
-    return 0;
-}
-
-/* A key with two words: the first is the default. */
-static int check_word(const char *key, const char *value, const char *first, const char *second,
-                      struct err *err)
-{
-    if (!value || !strcmp(value, first) || !strcmp(value, second))
-        return 0;
-    return err_set(err, ERR_CONFIG, "%s '%s' is not one of: %s, %s", key, value, first, second);
+    return check_word("accounts: sites_policy", a->sites_policy, "rotate", "sticky", err);
 }
 
 static int check_url(const char *key, const char *url, struct err *err)
@@ -197,6 +197,28 @@ int config_load(const struct config_flags *flags, struct config *ret, struct err
     return rc;
 }
 
+static void free_texts(char **texts, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+static void free_sites(struct config_sites *s)
+{
+    for (uint32_t i = 0; i < s->peers_count; i++) {
+        free(s->peers[i].name);
+        free_texts(s->peers[i].targets, s->peers[i].targets_count);
+    }
+    free(s->peers);
+    free(s->name);
+    free(s->listen);
+    free(s->address);
+    free(s->cert_file);
+    free(s->key_file);
+    free(s->ca_file);
+}
+
 static void free_accounts(struct config_file *f)
 {
     for (uint32_t i = 0; i < f->accounts_count; i++) {
@@ -206,6 +228,8 @@ static void free_accounts(struct config_file *f)
         free(a->key_file);
         free(a->account);
         free(a->lock_key);
+        free_texts(a->sites, a->sites_count);
+        free(a->sites_policy);
     }
     free(f->accounts);
 }
@@ -216,6 +240,7 @@ void config_done(struct config *c)
     if (f) {
         set_endpoints(&f->chain, "");
         free_accounts(f);
+        free_sites(&f->sites);
         free(f->name);
         free(f->log_level);
         free(f->log_format);

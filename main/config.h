@@ -14,6 +14,9 @@ struct config_account {
     char *key_file; /* holds a secret URI; mode 0600; NULL: sends only presigned transactions */
     char *account;  /* SS58 or 0x: the key must belong to it; optional with a key */
     char *lock_key; /* optional override of the advisory lock's key: config_lock_key */
+    char **sites;   /* names of all sites that share it; none: it has no sites */
+    uint32_t sites_count;
+    char *sites_policy; /* rotate (default) | sticky */
 };
 
 struct config_database {
@@ -83,6 +86,23 @@ struct config_webhooks {
     uint32_t timeout_ms;
 };
 
+struct config_site_peer {
+    char *name;
+    char **targets; /* host:port of its relays */
+    uint32_t targets_count;
+};
+
+struct config_sites {
+    char *name;    /* of this site; NULL: no account has sites */
+    char *listen;  /* tcp:host:port */
+    char *address; /* host:port by which other sites reach it; NULL: listen */
+    char *cert_file, *key_file, *ca_file;
+    uint32_t range_blocks, approvals, era_blocks; /* 0: the default */
+    bool silence_is_down;
+    struct config_site_peer *peers; /* the other sites */
+    uint32_t peers_count;
+};
+
 struct config_file {
     char *name;
     char *log_level;
@@ -98,6 +118,7 @@ struct config_file {
     struct config_feeds feeds;
     struct config_http http;
     struct config_webhooks webhooks;
+    struct config_sites sites;
     struct config_account *accounts;
     uint32_t accounts_count;
 };

@@ -30,10 +30,15 @@ static bool same_fields(const cyaml_schema_field_t *fields, const uint8_t *a, co
     return true;
 }
 
+static size_t step_of(const cyaml_schema_value_t *entry)
+{
+    return entry->flags & CYAML_FLAG_POINTER ? sizeof(void *) : entry->data_size;
+}
+
 static bool same_items(const cyaml_schema_value_t *entry, const uint8_t *a, const uint8_t *b,
                        uint64_t count)
 {
-    size_t step = entry->flags & CYAML_FLAG_POINTER ? sizeof(void *) : entry->data_size;
+    size_t step = step_of(entry);
     for (uint64_t i = 0; i < count; i++)
         if (!same(entry, a + i * step, 0, b + i * step, 0))
             return false;
@@ -101,6 +106,26 @@ static bool put_value(struct buf *out, const cyaml_schema_value_t *v, const uint
     return number || (v->flags & CYAML_FLAG_POINTER);
 }
 
+/* The elements of a list; NULL: it is not set. */
+static const uint8_t *items_at(const cyaml_schema_field_t *f, const uint8_t *record)
+{
+    const uint8_t *items;
+    memcpy(&items, record + f->data_offset, sizeof(void *));
+    return items;
+}
+
+/* A list in an element of another list: its values with commas between them. */
+static bool put_list(struct buf *out, const cyaml_schema_field_t *f, const uint8_t *record)
+{
+    const cyaml_schema_value_t *entry = f->value.sequence.entry;
+    uint64_t count = count_at(f, record);
+    for (uint64_t i = 0; i < count; i++) {
+        buf_puts(out, i ? "," : "");
+        put_value(out, entry, items_at(f, record) + i * step_of(entry));
+    }
+    return count > 0;
+}
+
 /* An element of a list: "key=value key=value", without the keys that are not set. */
 static void put_item(struct buf *out, const cyaml_schema_value_t *entry, const uint8_t *at)
 {
@@ -110,7 +135,8 @@ static void put_item(struct buf *out, const cyaml_schema_value_t *entry, const u
     }
     for (const cyaml_schema_field_t *f = entry->mapping.fields; f->key; f++) {
         struct buf text = {0};
-        if (put_value(&text, &f->value, at + f->data_offset))
+        if (f->value.type == CYAML_SEQUENCE ? put_list(&text, f, at)
+                                            : put_value(&text, &f->value, at + f->data_offset))
             buf_printf(out, "%s%s=%s", out->len ? " " : "", f->key, buf_str(&text));
         buf_done(&text);
     }
@@ -120,13 +146,10 @@ static void each_item(const char *key, const cyaml_schema_field_t *f, const uint
                       void (*each)(void *arg, const char *key, const char *text), void *arg)
 {
     const cyaml_schema_value_t *entry = f->value.sequence.entry;
-    size_t step = entry->flags & CYAML_FLAG_POINTER ? sizeof(void *) : entry->data_size;
     uint64_t count = count_at(f, record);
-    const uint8_t *items;
-    memcpy(&items, record + f->data_offset, sizeof(void *));
     for (uint64_t i = 0; i < count; i++) {
         struct buf text = {0};
-        put_item(&text, entry, items + i * step);
+        put_item(&text, entry, items_at(f, record) + i * step_of(entry));
         each(arg, key, buf_str(&text));
         buf_done(&text);
     }

@@ -14,6 +14,8 @@
 #include "config_trouble.h"
 #include "store/conn_info.h"
 
+enum { SITES_MAX = 32 };
+
 #define STR_OPT(key, strct, field)                                                                 \
     CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, strct, field, 1, 4096)
 #define STR_REQ(key, strct, field)                                                                 \
@@ -21,19 +23,22 @@
 #define UINT_OPT(key, strct, field) CYAML_FIELD_UINT(key, CYAML_FLAG_OPTIONAL, strct, field)
 #define BOOL_OPT(key, strct, field) CYAML_FIELD_BOOL(key, CYAML_FLAG_OPTIONAL, strct, field)
 
+static const cyaml_schema_value_t text_value = {
+    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 1, 4096)};
+
 static const cyaml_schema_field_t account_fields[] = {
     STR_REQ("alias", struct config_account, alias),
     STR_REQ("scheme", struct config_account, scheme),
     STR_OPT("key_file", struct config_account, key_file),
     STR_OPT("account", struct config_account, account),
     STR_OPT("lock_key", struct config_account, lock_key), /* libcyaml would take "5s" as 5 */
+    CYAML_FIELD_SEQUENCE("sites", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_account,
+                         sites, &text_value, 1, SITES_MAX),
+    STR_OPT("sites_policy", struct config_account, sites_policy),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t account_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_account, account_fields)};
-
-static const cyaml_schema_value_t endpoint_value = {
-    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 1, 4096)};
 
 static const cyaml_schema_field_t database_fields[] = {
     STR_REQ("url", struct config_database, url),
@@ -53,7 +58,7 @@ static const cyaml_schema_value_t extension_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_extension, extension_fields)};
 static const cyaml_schema_field_t chain_fields[] = {
     CYAML_FIELD_SEQUENCE("endpoints", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_chain,
-                         endpoints, &endpoint_value, 1, 16),
+                         endpoints, &text_value, 1, 16),
     STR_OPT("genesis", struct config_chain, genesis),
     STR_OPT("ca_file", struct config_chain, ca_file),
     BOOL_OPT("insecure", struct config_chain, insecure),
@@ -117,6 +122,29 @@ static const cyaml_schema_field_t webhooks_fields[] = {
     UINT_OPT("timeout_ms", struct config_webhooks, timeout_ms),
     CYAML_FIELD_END,
 };
+static const cyaml_schema_field_t site_peer_fields[] = {
+    STR_REQ("name", struct config_site_peer, name),
+    CYAML_FIELD_SEQUENCE("targets", CYAML_FLAG_POINTER, struct config_site_peer, targets,
+                         &text_value, 1, 16),
+    CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t site_peer_value = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_site_peer, site_peer_fields)};
+static const cyaml_schema_field_t sites_fields[] = {
+    STR_OPT("name", struct config_sites, name),
+    STR_OPT("listen", struct config_sites, listen),
+    STR_OPT("address", struct config_sites, address),
+    STR_OPT("cert_file", struct config_sites, cert_file),
+    STR_OPT("key_file", struct config_sites, key_file),
+    STR_OPT("ca_file", struct config_sites, ca_file),
+    UINT_OPT("range_blocks", struct config_sites, range_blocks),
+    UINT_OPT("approvals", struct config_sites, approvals),
+    UINT_OPT("era_blocks", struct config_sites, era_blocks),
+    BOOL_OPT("silence_is_down", struct config_sites, silence_is_down),
+    CYAML_FIELD_SEQUENCE("peers", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_sites,
+                         peers, &site_peer_value, 0, SITES_MAX),
+    CYAML_FIELD_END,
+};
 static const cyaml_schema_field_t retention_fields[] = {
     UINT_OPT("keep_days", struct config_retention, keep_days),
     UINT_OPT("interval_ms", struct config_retention, interval_ms),
@@ -139,6 +167,7 @@ static const cyaml_schema_field_t file_fields[] = {
     SECTION("feeds", feeds, feeds_fields),
     SECTION("http", http, http_fields),
     SECTION("webhooks", webhooks, webhooks_fields),
+    SECTION("sites", sites, sites_fields),
     CYAML_FIELD_SEQUENCE("accounts", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_file,
                          accounts, &account_value, 0, 100000),
     CYAML_FIELD_END,

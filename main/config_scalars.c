@@ -32,6 +32,9 @@ static const struct config_range ranges[] = {
     {"manager", "gap_blocks", 1, YEAR_BLOCKS},
     {"http", "rate", 1, 1000000},
     {"webhooks", "timeout_ms", 100, 120000},
+    {"sites", "range_blocks", 1, 1000000},
+    {"sites", "approvals", 0, 31}, /* of an account's other sites: relay/sites_config.h */
+    {"sites", "era_blocks", 16, 4096},
     {"retention", "keep_days", 1, 36500}, /* the largest value: for ever */
     {"retention", "interval_ms", 1, 30u * DAY_MS},
 };

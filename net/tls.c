@@ -28,6 +28,7 @@ struct tls_context {
     char *cert_file;
     char *key_file;
     char *ca_file;
+    char *own_name;
 };
 
 struct tls_session {
@@ -109,7 +110,7 @@ static int load_own(const struct tls_context *t, SSL_CTX *ctx, struct err *err)
                        last_error());
     if (load_key(t, ctx, err))
         return ERR_CONFIG;
-    return tls__files_own(t->cert_file, SSL_CTX_get0_certificate(ctx), err);
+    return tls__files_own(t->cert_file, SSL_CTX_get0_certificate(ctx), t->own_name, err);
 }
 
 static int load_authorities(const struct tls_context *t, SSL_CTX *ctx, struct err *err)
@@ -170,6 +171,7 @@ struct tls_context *tls_context_new(const struct tls_config *config, struct err 
         .cert_file = copy_of(config->cert_file),
         .key_file = copy_of(config->key_file),
         .ca_file = copy_of(config->ca_file),
+        .own_name = copy_of(config->own_name),
     };
     t->ctx = context_make(t, err);
     return t->ctx ? t : tls_context_free(t);
@@ -194,6 +196,7 @@ struct tls_context *tls_context_free(struct tls_context *t)
     free(t->cert_file);
     free(t->key_file);
     free(t->ca_file);
+    free(t->own_name);
     free(t);
     return NULL;
 }

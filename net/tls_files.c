@@ -84,13 +84,40 @@ static bool in_force(const X509 *cert, struct buf *out)
     return true;
 }
 
-int tls__files_own(const char *path, const X509 *cert, struct err *err)
+/* Has it this DNS name, without wildcards? all: every one that it has. */
+static bool has_name(const X509 *cert, const char *name, struct buf *all)
 {
-    struct buf why = {0};
-    if (!in_force(cert, &why))
+    GENERAL_NAMES *names = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
+    bool found = false;
+    for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
+        const GENERAL_NAME *n = sk_GENERAL_NAME_value(names, i);
+        if (n->type != GEN_DNS)
+            continue;
+        const char *text = (const char *)ASN1_STRING_get0_data(n->d.dNSName);
+        size_t len = (size_t)ASN1_STRING_length(n->d.dNSName);
+        found = found || (len == strlen(name) && memcmp(text, name, len) == 0);
+        buf_puts(all, all->len ? ", " : "");
+        buf_put_plain(all, text, len);
+    }
+    GENERAL_NAMES_free(names);
+    return found;
+}
+
+int tls__files_own(const char *path, const X509 *cert, const char *name, struct err *err)
+{
+    struct buf why = {0}, names = {0};
+    bool good = in_force(cert, &why);
+    if (!good) {
         err_set(err, ERR_CONFIG, "certificate %s %s", path, buf_str(&why));
-    bool good = !why.len;
+    } else if (name && !has_name(cert, name, &names)) {
+        good = false;
+        err_set(err, ERR_CONFIG,
+                "certificate %s is not the one of %s: its DNS names are: %.300s; give one whose "
+                "subjectAltName has DNS:%s",
+                path, name, names.len ? buf_str(&names) : "none", name);
+    }
     buf_done(&why);
+    buf_done(&names);
     return good ? 0 : ERR_CONFIG;
 }
 

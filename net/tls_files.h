@@ -10,8 +10,8 @@ struct buf;
 
 /* ERR_CONFIG: the key cannot be read, or others than its owner can read it. */
 int tls__files_key(const char *path, struct err *err);
-/* ERR_CONFIG: it has expired, or is not valid yet. */
-int tls__files_own(const char *path, const X509 *cert, struct err *err);
+/* ERR_CONFIG: it has expired, is not valid yet, or lacks this DNS name (NULL: it may have any). */
+int tls__files_own(const char *path, const X509 *cert, const char *name, struct err *err);
 /* ERR_CONFIG: no certificate of the file can accept anybody: there is none, they have expired, or
  * the file lacks the certificate that signed them. */
 int tls__files_authorities(const char *path, struct err *err);

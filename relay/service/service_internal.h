@@ -88,6 +88,7 @@ bool service_sites_must_verify(const struct account *a, const uint8_t hash[32], 
 bool service_sites_need(const struct account *a); /* the bodies of blocks */
 enum tx_doubt service_sites_doubts(const struct account *a, const struct node_block *b);
 void service_sites_obstacle(const struct account *a, struct obstacle *ret);
+void service_sites_metrics(const struct service *s, struct buf *out);
 
 /* service_chain.c: what the node says */
 void service_send_chain_event(

@@ -54,6 +54,7 @@ static void get_metrics(struct service *s, uint64_t *lag_ms, struct buf *out)
     metrics_text(out, &status, &process, loop_now_ms(s->loop));
     service_feeds_metrics(s, out);
     service_guests_metrics(s, out);
+    service_sites_metrics(s, out);
     service_status_done(&status);
 }
 

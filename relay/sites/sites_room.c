@@ -195,3 +195,23 @@ struct room *service_sites(struct service *s, struct err *err)
                   &c->accounts[i]);
     return &k->room;
 }
+
+/* ---- what the service asks ---- */
+
+int service_sites_reload(struct service *s, struct err *err)
+{
+    struct site_room *sites = s->sites ? s->sites->sites : NULL;
+    return sites ? site_links_reload(site_room_links(sites), err) : 0;
+}
+
+static const char *alias_of(const struct site_account *a)
+{
+    const struct site_host *h = site_account_ctx(a);
+    return h->account->alias;
+}
+
+void service_sites_metrics(const struct service *s, struct buf *out)
+{
+    if (s->sites && s->sites->sites)
+        site_room_metrics(s->sites->sites, alias_of, out);
+}

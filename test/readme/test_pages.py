@@ -12,7 +12,7 @@ from readme.pages import RUNNABLE, all_pages, anchors, blocks, links, read, tabl
 PRODUCT = 'base loop net feed http hook chain store listen election relay main schema'.split()
 # Blocks that nobody runs as they are printed, each with its reason in a comment before it.
 NOT_RUN = {'README.md': 1, 'CONTRIBUTING.md': 1, 'docs/clients.md': 3, 'docs/config.md': 1, 'docs/drill.md': 1, 'docs/install.md': 3,
-           'docs/metrics.md': 1, 'docs/publishers.md': 1, 'docs/tutorial.md': 2, 'docs/webhooks.md': 2}
+           'docs/metrics.md': 1, 'docs/publishers.md': 1, 'docs/sites.md': 1, 'docs/tutorial.md': 2, 'docs/webhooks.md': 2}
 
 
 def sources(*suffixes):

@@ -14,14 +14,15 @@ struct tls_config {
     bool http1;            /* HTTP/1.1; otherwise the protocol is HTTP/2 alone */
     const char *cert_file; /* the own certificate and its chain; a client may have none */
     const char *key_file;
+    const char *own_name; /* a DNS name that the own certificate must have; NULL: any */
     /* Server: a peer must show a certificate that one of these signed; NULL: it need not show any.
      * Client: who may have signed the server's certificate; NULL: the system's. */
     const char *ca_file;
 };
 
 /* NULL: err (ERR_CONFIG) names the file: it is not there, or no PEM; the key is not the
- * certificate's, has a passphrase, or others can read it; the certificate has expired or is not
- * valid yet; no certificate of ca_file can accept anybody. The strings are copied. */
+ * certificate's, has a passphrase, or others can read it; the certificate has expired, is not valid
+ * yet or lacks own_name; no certificate of ca_file can accept anybody. The strings are copied. */
 struct tls_context *tls_context_new(const struct tls_config *config, struct err *err);
 /* Reads the files again; new connections use them. If it fails, for the same reasons, the old ones
  * stay in force. */

@@ -117,6 +117,10 @@ size_t service_registered(const struct service *s); /* how many of its accounts 
  * then cb; the service is freed after it. */
 void service_stop(struct service *s, void (*cb)(void *arg), void *arg);
 
+/* The certificates of the links to other sites, again: new links use them. 0 too where there are no
+ * sites; an error: what was in force stays. */
+int service_sites_reload(struct service *s, struct err *err);
+
 /* Of the chain, as the node in use has it; NULL: no node is usable now. Valid until the loop goes
  * on. */
 const struct metadata *service_metadata(const struct service *s);

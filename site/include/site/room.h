@@ -136,4 +136,11 @@ void site_account_view(const struct site_account *a, struct site_account_view *r
 bool site_account_has(const struct site_account *a, const uint8_t hash[SITE_HASH_BYTES]);
 const struct site_counts *site_account_counts(const struct site_account *a);
 
+struct buf;
+struct metric;
+typedef const char *site_name_fn(const struct site_account *a);
+/* Prometheus' text. name: by which operators know an account. */
+void site_room_metrics(const struct site_room *r, site_name_fn *name, struct buf *out);
+const struct metric *site_metric(size_t i); /* its metrics; NULL after the last one */
+
 #endif

@@ -309,7 +309,7 @@ static void numbers_out_of_their_range(void **state)
         if (r->least > 0)
             assert_true(out_of_range(r, r->least - 1));
     }
-    assert_int_equal(count, 21);
+    assert_int_equal(count, 24);
 }
 
 /* A file in which only this key has a value of ours. */
@@ -768,6 +768,9 @@ static void changes(void **state)
         {"alias: payouts", "alias: orders", "accounts "},
         {"    lock_key: \"4711\"\n", "", "accounts "},
         {"  placement: sticky\n", "", "leadership.placement "},
+        {"sites: [dublin, frankfurt]", "sites: [frankfurt]", "accounts "},
+        {"targets: [relay-1.dublin", "targets: [relay-3.dublin", "sites.peers "},
+        {"approvals: 0", "approvals: 1", "sites.approvals "},
         {"window: 256", "window: 256", ""},
     };
     char *all = example(true);

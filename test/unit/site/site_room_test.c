@@ -12,8 +12,10 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/metrics.h"
 #include "certs.h"
 #include "election/election.h"
+#include "page.h"
 #include "room_host.h"
 
 enum { PATIENCE_MS = 100000, BLOCK_MS = 20, BEAT_MS = 40 };
@@ -441,6 +443,53 @@ static void test_an_account_that_cannot_work_is_refused(void **state)
     }
 }
 
+static const char *letter(const struct site_account *a)
+{
+    static const char *const letters[] = {"a", "b", "c"};
+    const struct host *h = site_account_ctx(a);
+    return letters[h->self];
+}
+
+static void test_the_metrics_are_those_of_the_page(void **state)
+{
+    struct world *w = *state;
+    struct buf text = {0}, row = {0};
+    open_sites(w, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        host_enqueue(&w->hosts[i], 5);
+    run_until_all_ended(w);
+    for (uint32_t i = 0; i < 3; i++)
+        site_room_metrics(w->hosts[i].room, letter, &text);
+    static const char *const lines[] = {
+        "txrelay_site_links{site=\"b\"} 1\n",
+        "txrelay_site_messages_dropped_total{site=\"a\"} ",
+        "txrelay_site_coordinates{account=\"a\"} ",
+        "txrelay_site_members_away{account=\"b\"} 0\n",
+        "txrelay_site_transactions{account=\"c\"} 0\n",
+        "kind=\"delegate\"} ",
+        "kind=\"propose\"} ",
+        "txrelay_site_demotions_total{account=\"a\"} 0\n",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+        if (!strstr(buf_str(&text), lines[i]))
+            fail_msg("no %s in:\n%s", lines[i], buf_str(&text));
+    static const char *const types[] = {"gauge", "counter", "histogram"};
+    const struct metric *m;
+    for (size_t i = 0; (m = site_metric(i)); i++) {
+        char head[120];
+        snprintf(head, sizeof(head), "# TYPE %s %s\n", m->name, types[m->type]);
+        assert_non_null(strstr(buf_str(&text), head));
+        buf_clear(&row);
+        buf_printf(&row, "| `%s` | %s | ", m->name, types[m->type]);
+        page_shows(SITES_MD, buf_str(&row));
+        buf_clear(&row);
+        buf_printf(&row, " | %s |\n", m->help);
+        page_shows(SITES_MD, buf_str(&row));
+    }
+    buf_done(&row);
+    buf_done(&text);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static int open_certs(void **state)
@@ -476,6 +525,7 @@ int main(void)
         TEST(test_a_relay_that_does_not_lead_takes_nothing),
         TEST(test_sites_that_differ_refuse_each_other),
         TEST(test_an_account_that_cannot_work_is_refused),
+        TEST(test_the_metrics_are_those_of_the_page),
     };
     return cmocka_run_group_tests(tests, open_certs, close_certs);
 }
