@@ -190,6 +190,8 @@ void mem__adopt(struct mem_session *s, struct store_adopt *r)
     for (size_t i = 0; i < r->count; i++)
         r->adopted += adopt(s->db, a, r, rows[i], version);
     free(rows);
+    if (r->adopted && PLANTED(ADOPTED_MEMORY))
+        a->lost_since_us = -1; /* see grant */
     if (r->done && (!r->adopted || PLANTED(ADOPTED_ONCE))) {
         a->reconcile_from = a->lost_heard = -1;
         a->lost_since_us = 0;

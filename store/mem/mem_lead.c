@@ -63,6 +63,10 @@ static void grant(struct mem_session *s, struct mem_account *a, const struct sto
     a->lead.lock_held = r->have_lock;
     a->lead.lock_pid = r->have_lock ? s->pid : 0;
     a->lead.epoch++;
+    if (PLANTED(ADOPTED_MEMORY) && a->lost_since_us < 0) {
+        a->reconcile_from = a->lost_heard = -1;
+        a->lost_since_us = 0;
+    }
     if (a->lead.timeline && a->lead.timeline != s->db->timeline) {
         if (a->reconcile_from < 0)
             a->reconcile_from = mem__max(mem__max(a->seen_block, a->used_block), 0);

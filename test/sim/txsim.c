@@ -366,7 +366,7 @@ static void run_plant(struct args *a, struct report *ret_sum)
                  {PLANT_SIGNED_UNSEEN, 130, false},   {PLANT_DECODED_ONLY, 110, false},
                  {PLANT_UNSIGNABLE_TRIED, 39, false}, {PLANT_POOLED_BELIEVED, 204, false},
                  {PLANT_HOLD_FORGOTTEN, 16, false},   {PLANT_BUMP_FORGOTTEN, 25, false},
-                 {PLANT_REUSE_SENT, 122, false}};
+                 {PLANT_REUSE_SENT, 122, false},      {PLANT_ADOPTED_MEMORY, 859, true}};
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         if (known[i].plant != plant)
             continue;
@@ -374,7 +374,8 @@ static void run_plant(struct args *a, struct report *ret_sum)
         one.first = known[i].seed;
         one.count = 1;
         one.lossy = known[i].lossy;
-        one.features &= (1u << FEATURE_DEMAND) - 1;
+        if (plant != PLANT_ADOPTED_MEMORY) /* whose adopters die */
+            one.features &= (1u << FEATURE_DEMAND) - 1;
         run(&one, ret_sum, true);
         if (ret_sum->broken)
             return;

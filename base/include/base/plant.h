@@ -83,6 +83,8 @@
     X(WAIT_CANCELLED, "wait-cancelled", "a transaction is cancelled at once during the wait")      \
     X(ADOPTED_ONCE, "adopted-once",                                                                \
       "the search for lost commits ends with what was found first, of which a retry may be left")  \
+    X(ADOPTED_MEMORY, "adopted-memory",                                                            \
+      "that more may be left to adopt is known to the leader alone that adopted something")        \
     X(FORMER_LIFE, "former-life",                                                                  \
       "a block of an account's former life ends what has the nonce now")                           \
     X(BEHIND_PROBED, "behind-probed", "a node that is behind what another one had is asked")       \
