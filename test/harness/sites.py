@@ -1,0 +1,184 @@
+"""Several sites that send through one account: each has a Postgres of its own with its relays; one chain; and before each
+site a proxy that the others reach it through."""
+import itertools
+from collections import Counter, defaultdict
+
+from . import proc
+from .certificates import Certificates
+from .chain import Devchain, remark
+from .patroni import free_ports
+from .postgres import PG_SH, Postgres, memory_folder
+from .proxy import Proxy
+from .relay import Relay
+from .world import ALICE
+
+NAMES = 'abcdefgh'
+LEADERSHIP = {'expiry_1_ms': 3000, 'heartbeat_ms': 300}
+
+
+class Site:
+    def __init__(self, sites, name, relays):
+        self.sites, self.name = sites, name
+        self.ports = free_ports(relays)
+        self.proxies = [Proxy(('127.0.0.1', port)) for port in self.ports]
+        self.pg = Postgres(memory_folder(), durable=False)
+        self.pg.migrate()
+        self.relays, self.committed = [], {}
+
+    @property
+    def addresses(self):
+        """Where the other sites find its relays."""
+        return [f'127.0.0.1:{proxy.port}' for proxy in self.proxies]
+
+    def configure(self, **policy):
+        for i, port in enumerate(self.ports):
+            relay = Relay(self.sites.dir, f'{self.name}{i + 1}', self.pg.dsn, [self.sites.chain.ws], (ALICE,),
+                          leadership=LEADERSHIP, extra=self.sites.section(self, port, self.addresses[i], policy))
+            with open(relay.config) as file:
+                text = file.read()
+            with open(relay.config, 'w') as file:
+                file.write(text.replace('  - alias: alice\n', f'  - alias: alice\n    sites: [{", ".join(s.name for s in self.sites.all)}]\n'))
+            self.relays.append(relay)
+
+    def start(self):
+        for relay in self.relays:
+            relay.start()
+
+    def leader(self):
+        return next((r for r in self.relays if r.leads('alice')), None)
+
+    def wait_leader(self, seconds=30):
+        return proc.wait_for(f'site {self.name} to have a leader', self.leader, seconds)
+
+    def enqueue(self, count):
+        calls = [remark(f'{self.name} {next(self.sites.serial)}') for _ in range(count)]
+        ids = self.pg.query('SELECT txrelay.enqueue(%s, c) FROM unnest(%s::bytea[]) c', ('alice', calls))
+        self.committed.update(zip(calls, (row[0] for row in ids)))
+
+    def fails(self, option):
+        """How a transaction with this option ended: it never gets in."""
+        tx = self.pg.value(f'SELECT txrelay.enqueue(%s, %s, {option})', ('alice', remark(f'{self.name} {next(self.sites.serial)}')))
+        return proc.wait_for('its end', lambda: [r[0] for r in self.pg.query(
+            'SELECT outcome::text FROM txrelay.finished_transactions WHERE id = %s', (tx,))], 30)
+
+    def unfinished(self):
+        done = {r[0] for r in self.pg.query('SELECT id FROM txrelay.finished_transactions WHERE id IS NOT NULL')}
+        return [t for t in self.committed.values() if t not in done]
+
+    def coordinators(self):
+        """Sites that coordinated what has ended here."""
+        return Counter(r[0] for r in self.pg.query('SELECT coordinator FROM txrelay.finished_transactions WHERE id IS NOT NULL'))
+
+    def sees(self):
+        """(state, coordinator) of its leader; None, None: nobody says so now."""
+        rows = self.pg.query("SELECT state, coordinator FROM txrelay.sites WHERE account = 'alice'")
+        return rows[0] if rows else (None, None)
+
+    def away(self):
+        """The whole site is lost for now."""
+        for relay in self.relays:
+            relay.kill()
+        proc.run([PG_SH, 'stop', self.pg.dir, 'immediate'])
+
+    def back(self):
+        proc.run([PG_SH, 'start', self.pg.dir])
+        self.start()
+
+    def cut(self):
+        for proxy in self.proxies:
+            proxy.set('hole')
+
+    def heal(self):
+        for proxy in self.proxies:
+            proxy.set('pass')
+
+
+class Sites:
+    def __init__(self, count=2, relays=1, block_ms=100, **policy):
+        self.dir = proc.make_dir('txs-')
+        self.serial = itertools.count(1)
+        self.chain = Devchain(self.dir, '--block-ms', str(block_ms), '--finality-lag', '1')
+        self.files = Certificates()
+        self.files.authority()
+        self.all = [Site(self, name, relays) for name in NAMES[:count]]
+        for site in self.all:
+            self.files.certificate(site.name, site.name)
+            site.configure(**policy)
+        for site in self.all:
+            site.start()
+
+    def section(self, site, port, address, policy):
+        lines = ['sites:', f'  name: {site.name}', f'  listen: "tcp:127.0.0.1:{port}"', f'  address: "{address}"',
+                 f'  cert_file: {self.files.path(site.name)}.pem', f'  key_file: {self.files.path(site.name)}.key',
+                 f'  ca_file: {self.files.path("ca.pem")}'] + [f'  {k}: {v}' for k, v in policy.items()] + ['  peers:']
+        for other in self.all:
+            if other is not site:
+                lines += [f'    - name: {other.name}', f'      targets: [{", ".join(chr(34) + a + chr(34) for a in other.addresses)}]']
+        return '\n'.join(lines) + '\n'
+
+    def wait_leaders(self):
+        for site in self.all:
+            site.wait_leader()
+
+    def settle(self, seconds=120):
+        """Until every transaction of every site has ended; then each is on the chain once."""
+        def open_ones():
+            return {site.name: site.unfinished() for site in self.all if site.unfinished()}
+        try:
+            proc.wait_for('every transaction to end', lambda: not open_ones(), seconds, every=0.1)
+        except TimeoutError as error:
+            raise TimeoutError(f'{error}: {({n: len(t) for n, t in open_ones().items()})}\n{self.text()}') from None
+        self.check()
+
+    def check(self):
+        on_chain, nonces = defaultdict(list), Counter()
+        for number, block_hash, _, x in self.chain.walk():
+            on_chain[x.call].append((number, block_hash, x))
+            nonces[x.nonce] += 1
+        assert sorted(nonces) == list(range(len(nonces))), 'the nonces have holes'
+        wrong, ours = [], 0
+        for site in self.all:
+            ends = {row[0]: row for row in site.pg.query(
+                'SELECT id, outcome::text, hash, block_number FROM txrelay.finished_transactions WHERE id IS NOT NULL')}
+            for call, tx in site.committed.items():
+                found, end = on_chain.pop(call, []), ends.get(tx)
+                ours += 1
+                if len(found) != 1:
+                    wrong.append(f'transaction {tx} of site {site.name} is on the chain {len(found)} times')
+                elif end is None or end[1] != 'ok' or bytes(end[2]) != found[0][2].hash or end[3] != found[0][0]:
+                    wrong.append(f'transaction {tx} of site {site.name} is in block {found[0][0]}, and recorded as {end}')
+        wrong += [f'a call is on the chain that nobody enqueued: {call.hex()}' for call in on_chain if call != remark('')]
+        assert not wrong, '\n'.join(wrong[:10])
+        for site in self.all:
+            for relay in site.relays:
+                assert not relay.unparsed(), f'{relay.name} logged what is no logfmt: {relay.unparsed()[:3]}'
+        return ours
+
+    def text(self, lines=25):
+        parts = []
+        for site in self.all:
+            for relay in site.relays:
+                parts += [f'== {relay.name}'] + relay.text().splitlines()[-lines:]
+            try:
+                parts += [str(row) for row in site.pg.query('SELECT v::text FROM txrelay.sites v')]
+            except Exception as error:  # the database may be what failed
+                parts.append(str(error).strip())
+        return '\n'.join(parts)
+
+    def close(self):
+        for site in self.all:
+            for relay in site.relays:
+                if relay.process and relay.alive():
+                    relay.kill()
+            for proxy in site.proxies:
+                proxy.close()
+            site.pg.stop()
+        self.chain.process.kill()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind:
+            print(self.text(40), flush=True)
+        self.close()
