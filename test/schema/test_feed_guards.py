@@ -146,7 +146,7 @@ class Guards(FeedCase):
         self.assertEqual(self.take(0, [b''], account=bob, epoch=epoch), ('removed', None))
         self.nothing_stored()
         self.assertEqual(self.take(0), ('taken', 0))
-        self.assertEqual(self.take(1, feed='nothing'), ('removed', None))
+        self.assertEqual(self.take(1, [b''], feed='nothing'), ('removed', None))
 
     def test_who_comes_late_is_not_blamed(self):
         """The calls of a batch that is not taken are not looked at: what they are does not matter."""

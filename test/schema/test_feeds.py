@@ -240,6 +240,7 @@ class Feeds(FeedCase):
 
     def test_the_view_shows_cursor_lag_and_publishers(self):
         self.take(0, [b'\x01'] * 3)
+        self.enqueue()  # of an application
         self.feeds()
         row = self.session('follower').dict('SELECT * FROM txrelay.feed_cursors')
         self.assertEqual((row['name'], row['account'], row['last_number'], row['waiting'], row['publishers'], row['paused'],
