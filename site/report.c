@@ -114,7 +114,7 @@ static void count_samples(const struct site_room *r, struct buf *out, site_name_
 {
     metric_head(out, &items);
     for (const struct site_account *a = r->accounts; a; a = a->next)
-        for (int type = 0; a->leads && type < SITE_MSG_COUNT; type++) {
+        for (enum site_message_type type = 0; a->leads && type < SITE_MSG_COUNT; type++) {
             const struct metric_label labels[] = {
                 {"account", name(a)}, {"kind", site_message_name(type)}, {0}};
             uint64_t n = site_account_counts(a)->items[type];
@@ -123,7 +123,8 @@ static void count_samples(const struct site_room *r, struct buf *out, site_name_
         }
     metric_head(out, &reasons);
     for (const struct site_account *a = r->accounts; a; a = a->next)
-        for (int why = SITE_REASON_NONE + 1; a->leads && why < SITE_REASON_COUNT; why++) {
+        for (enum site_reason why = SITE_REASON_NONE + 1; a->leads && why < SITE_REASON_COUNT;
+             why++) {
             const struct metric_label labels[] = {
                 {"account", name(a)}, {"reason", site_reason_name(why)}, {0}};
             uint64_t n = site_account_counts(a)->refused[why];
