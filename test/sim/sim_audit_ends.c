@@ -139,7 +139,9 @@ static uint64_t highest_block(const struct world *w)
  * may hold it: the more so the further finality lags. */
 static bool may_expire(const struct world *w, const struct call *c)
 {
-    uint64_t best = highest_block(w), lag = best - w->chain.blocks[w->chain.final].number;
+    uint64_t best = highest_block(w), final = w->chain.blocks[w->chain.final].number;
+    best = best > final ? best : final; /* nodes that begin anew are at block 0 */
+    uint64_t lag = best - final;
     return (c->deadline_us && c->deadline_us <= db_now_us(w)) ||
            (c->deadline_block && c->deadline_block <= best + lag + 40);
 }
