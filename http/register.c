@@ -12,6 +12,8 @@
 static const struct body_field fields[] = {
     {"alias", BODY_TEXT}, {"account", BODY_TEXT}, {"scheme", BODY_TEXT}, {"watch_only", BODY_BOOL}};
 
+enum { ALIAS_MAX = 64 };
+
 static void bad(struct ask *k, const char *text)
 {
     api__problem(k, 422, "bad_argument", NULL, text);
@@ -68,6 +70,10 @@ void api__register(struct ask *k)
     if (!api__take_params(k, NULL, 0, NULL) || !api__take_body(k, fields, ARRAY_LEN(fields)))
         return;
     const char *alias = json_string_value(json_object_get(k->body, "alias"));
+    if (!alias || strlen(alias) > ALIAS_MAX) {
+        bad(k, "alias: it must have 1 to 64 letters, digits, \".\", \"_\" and \"-\"");
+        return;
+    }
     json_t *args = arguments(k, json_string_value(json_object_get(k->body, "account")),
                              json_string_value(json_object_get(k->body, "scheme")));
     if (!args)

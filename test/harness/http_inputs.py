@@ -8,8 +8,10 @@ import jsonschema
 
 # What a good request says. `bob` leads nowhere, so nothing of it reaches a chain.
 GOOD = {'id': '1', 'account': 'bob', 'file': 'app.js', 'limit': '5', 'nonce': '1', 'from': '2020-01-01T00:00:00Z', 'number': '1',
-        'before': '2100-01-01T00:00:00Z', 'state': 'queued', 'outcome': 'ok', 'hash': '0x' + '11' * 32, 'webhook': 'hook'}
-BODIES = {'enqueue': {'account': 'bob', 'call': '0x00000478'}, 'cancelMany': {'ids': [1]}, 'bumpMany': {'ids': [1]}, 'retryMany': {'ids': [1]}}
+        'before': '2100-01-01T00:00:00Z', 'state': 'queued', 'outcome': 'ok', 'hash': '0x' + '11' * 32, 'webhook': 'hook',
+        'pallet': 'System', 'call': 'remark'}
+BODIES = {'enqueue': {'account': 'bob', 'call': '0x00000478'}, 'cancelMany': {'ids': [1]}, 'bumpMany': {'ids': [1]}, 'retryMany': {'ids': [1]},
+          'register': {'alias': 'carl', 'account': '0x' + '0c' * 32}}
 # Other words for a thing: its part, or the argument that it becomes.
 ALSO = {'Idempotency-Key': ('enqueue: key',), 'call': ('pallet', 'args', 'System.remark', 'Utility.batch')}
 IRREVERSIBLE = {'drain'}  # only what must be refused is asked
