@@ -334,7 +334,8 @@ $$;
 -- it waits up to lock_timeout and then passes it over.
 --
 -- A subject that was claimed since the last renewal stays leased even if it is not named: the answer to
--- the claim may have been on its way when the holder asked for this renewal. The next one names it.
+-- the claim may have been on its way when the holder asked for this renewal. The next one names it. A claim
+-- of another timeline does not stay.
 --
 -- p_fingerprint not NULL: each row carries a fingerprint of what is renewed now. A caller whose
 -- subjects were all renewed may pass it when it asks for the same ones again. If these and no others
@@ -379,7 +380,9 @@ BEGIN
         AND ((t.subject, t.epoch) IN (SELECT b.subject, b.epoch FROM unnest(p_subjects, p_epochs) b (subject, epoch))) IS TRUE);
     v_turns := ARRAY(SELECT t.subject FROM leadership t
         WHERE t.holder = p_holder AND t.leased <> (t.subject = ANY (v_named))
-            AND NOT (t.leased AND t.heartbeat >= v_lease.heartbeat)); -- without a lease before: none leaves
+            -- Without a lease before none leaves; of another timeline each, or the lease's new blocks would be
+            -- taken for blocks that its lost rows had seen.
+            AND NOT (t.leased AND t.heartbeat >= v_lease.heartbeat AND t.timeline = ANY (v_timelines)));
     IF cardinality(v_turns) > 0 THEN
         BEGIN
             PERFORM FROM leadership t WHERE t.subject = ANY (v_turns) FOR NO KEY UPDATE;

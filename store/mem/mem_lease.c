@@ -105,10 +105,12 @@ static bool is_named(const struct mem_session *s, const struct mem_account *a,
            ((is_of(a, r->holder) && a->lead.timeline == s->db->timeline) || PLANTED(RENEW_ANY));
 }
 
-/* What is not named leaves, unless it was claimed since the last renewal, at `before`. */
+/* What is not named leaves, unless it was claimed since the last renewal, at `before`, on this
+ * timeline. */
 static void turn(const struct mem_session *s, struct mem_account *a, bool named, int64_t before)
 {
-    bool stays = a->lead.leased && a->lead.claimed_us >= before;
+    bool stays = a->lead.leased && a->lead.claimed_us >= before &&
+                 a->lead.timeline == s->db->timeline;
     if (a->lead.leased != named && !stays && !mem__lead_held(s, a))
         a->lead.leased = named;
 }
