@@ -109,8 +109,8 @@ static bool is_named(const struct mem_session *s, const struct mem_account *a,
  * timeline. */
 static void turn(const struct mem_session *s, struct mem_account *a, bool named, int64_t before)
 {
-    bool stays = a->lead.leased && a->lead.claimed_us >= before &&
-                 a->lead.timeline == s->db->timeline;
+    bool stays =
+        a->lead.leased && a->lead.claimed_us >= before && a->lead.timeline == s->db->timeline;
     if (a->lead.leased != named && !stays && !mem__lead_held(s, a))
         a->lead.leased = named;
 }
