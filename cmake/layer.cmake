@@ -78,7 +78,8 @@ function(compile_once target list)
   set(${list} ${twice} $<TARGET_OBJECTS:${target}> PARENT_SCOPE)
 endfunction()
 
-# layer_test(NAME SOURCES ... LINKS ... [LABELS ...] [TIMEOUT s])  a cmocka program registered with ctest.
+# layer_test(NAME SOURCES ... LINKS ... [LABELS ...] [TIMEOUT s])  a cmocka program registered with ctest. What may take
+# longest begins first: ctest would begin it last on a clean clone and wait for it alone.
 function(layer_test name)
   cmake_parse_arguments(T "" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
   add_executable(${name} ${T_SOURCES})
@@ -95,6 +96,6 @@ function(layer_test name)
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 120)
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${T_LABELS}" TIMEOUT ${T_TIMEOUT}
+  set_tests_properties(${name} PROPERTIES LABELS "${T_LABELS}" TIMEOUT ${T_TIMEOUT} COST ${T_TIMEOUT}
     ENVIRONMENT "ASAN_OPTIONS=handle_segv=2:detect_leaks=1;UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1")
 endfunction()

@@ -45,5 +45,5 @@ class Standby(Postgres):
         self.stream.cut()
 
     def promote(self):
-        assert self.value('SELECT pg_promote(true, 30)')
-        assert not self.value('SELECT pg_is_in_recovery()')
+        assert self.value('SELECT pg_promote(false)')
+        proc.wait_for('the standby to be promoted', lambda: not self.value('SELECT pg_is_in_recovery()'), 180)
