@@ -55,7 +55,7 @@ def make_dir(prefix='txrelay-'):
     return path
 
 
-def wait_for(what, condition, seconds=60.0, every=0.02):
+def wait_for(what, condition, seconds=60.0, every=0.04):
     """Wait until condition() gives something true, and return it."""
     deadline = time.monotonic() + seconds
     while True:

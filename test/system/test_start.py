@@ -71,6 +71,7 @@ class Start(unittest.TestCase):
             tx = world.enqueue('waits')
             proc.wait_for('it to be sent', lambda: world.pg.value('SELECT state FROM txrelay.status(%s)', (tx,)) in ('ready', 'broadcast'))
             relay.kill()
+            world.chain.rpc('dev_dropPool')  # no block has it: the account needs all of them
             world.chain.rpc('dev_newBlock', {'count': BLOCKS})
             node = node_proxy(self, world.chain)
             node.set('pass', 0.15)
@@ -81,6 +82,7 @@ class Start(unittest.TestCase):
             self.assertGreater(int(far.group(2)), BLOCKS // 2)
             node.set('pass')
             late.wait_log('account.ready', 60)
+            world.chain.rpc('dev_setBlockMs', {'ms': 200})
             world.settle()
 
 
