@@ -13,7 +13,8 @@ GOOD = {'id': '1', 'account': 'bob', 'file': 'app.js', 'limit': '5', 'nonce': '1
 BODIES = {'enqueue': {'account': 'bob', 'call': '0x00000478'}, 'cancelMany': {'ids': [1]}, 'bumpMany': {'ids': [1]}, 'retryMany': {'ids': [1]},
           'register': {'alias': 'carl', 'account': '0x' + '0c' * 32}}
 # Other words for a thing: its part, or the argument that it becomes.
-ALSO = {'Idempotency-Key': ('enqueue: key',), 'call': ('pallet', 'args', 'System.remark', 'Utility.batch')}
+ALSO = {'Idempotency-Key': ('enqueue: key',), 'call': ('pallet', 'args', 'System.remark', 'Utility.batch'),
+        **{name: ('registered as',) for name in ('scheme', 'watch_only')}}  # another input has registered the account before
 IRREVERSIBLE = {'drain'}  # only what must be refused is asked
 
 TEXTS = ['', ' ', '0', '-1', '-0', '01', '1.0', '1e9', '+1', '0x1', '501', '999999999999999999', '9223372036854775807', '9223372036854775808',
