@@ -405,6 +405,26 @@ class Mistakes(unittest.TestCase):
                     if args[0] == 'run':
                         self.assertEqual((said.count(words[1]), said.count('until the database is back')), (1, 0), said)
 
+    def test_times_that_only_the_database_can_judge(self):
+        """Each option of each command that takes one: wrong usage, with the option and the value."""
+        with CaseWorld() as world:
+            db = ('--database', world.pg.dsn)
+            cli('pause', 'alice', 'to cancel', *db)
+            tx = world.enqueue('ends')
+            world.pg.value('SELECT txrelay.cancel(%s)', (tx,))
+            for command, options in ((('enqueue', 'alice', '0x00000478'), ('--not-before', '--deadline', '--delay', '--expires-in')),
+                                     (('retry', str(tx)), ('--deadline',)),
+                                     (('token', 'create', 'x', '--scope', 'read'), ('--expires',))):
+                for option in options:
+                    for value in ('yesterdayish', '2026-13-45', '12 parsecs'):
+                        with self.subTest(command=command[0], option=option, value=value):
+                            done = cli(*command, f'{option}={value}', *db, check=False)
+                            self.assertEqual(done.returncode, 2, done.stderr)
+                            self.assertIn(option, done.stderr)
+                            self.assertIn(value, done.stderr)
+            self.assertEqual(world.pg.query('SELECT count(*) FROM txrelay.outbox'), [(0,)])
+            self.assertEqual(world.pg.query('SELECT count(*) FROM txrelay.tokens'), [(0,)])
+
     def standalone(self, relay):
         """Its configuration, without the database: the control endpoint is the only entry."""
         with open(relay.config) as file:
