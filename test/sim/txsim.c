@@ -357,8 +357,7 @@ static void run_plant(struct args *a, struct report *ret_sum)
                  {PLANT_WAIT_SHORT, 175, true},       {PLANT_WAIT_BEHIND, 175, true},
                  {PLANT_WAIT_EXPIRED, 89, true},      {PLANT_WAIT_CANCELLED, 53, true},
                  {PLANT_LOCK_ANYBODYS, 3, false},     {PLANT_HEAD_KEPT_OUT, 1009, false},
-                 {PLANT_BAN_KEPT, 3884, false},       {PLANT_LATER_IMMORTAL, 20000024671, false},
-                 {PLANT_ADOPTED_ONCE, 859, true},     {PLANT_FORMER_LIFE, 31000303882, true},
+                 {PLANT_BAN_KEPT, 3884, false},       {PLANT_ADOPTED_ONCE, 859, true},
                  {PLANT_FILL_LIVE, 111, false},       {PLANT_RENEW_ANY, 163, false},
                  {PLANT_GHOST_WRITE, 647, false},     {PLANT_CANCEL_ADMIT, 40, false},
                  {PLANT_REAP_UNSEEN, 47, false},      {PLANT_REORG_MISSED, 37, false},
@@ -386,6 +385,15 @@ static void run_plant(struct args *a, struct report *ret_sum)
 }
 #endif
 
+#ifdef TXRELAY_PLANT
+/* Fewer than one seed in a thousand shows these, and those that did take another course since
+ * claims join their lease at once. --plant looks for them in any number of seeds. */
+static bool is_rare(enum plant p)
+{
+    return p == PLANT_LATER_IMMORTAL || p == PLANT_FORMER_LIFE;
+}
+#endif
+
 static int run_plants(struct args *a)
 {
 #ifdef TXRELAY_PLANT
@@ -393,6 +401,10 @@ static int run_plants(struct args *a)
     a->count = a->limit;
     for (int p = 1; p < PLANT_COUNT; p++) {
         struct report sum;
+        if (is_rare((enum plant)p)) {
+            printf("%-18s not tried: rare\n", plants[p].name);
+            continue;
+        }
         plant = (enum plant)p;
         double begun = seconds();
         run_plant(a, &sum);
