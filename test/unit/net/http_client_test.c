@@ -11,7 +11,7 @@
 #include "net/http.h"
 #include "net/http_client.h"
 
-enum { PATIENCE_MS = 20000, CALL_MS = 5000 };
+enum { PATIENCE_MS = 100000, CALL_MS = 5000, SLOW_MS = 60000 };
 
 /* A receiver that says what it is told, whatever it hears. */
 struct world {
@@ -339,18 +339,18 @@ static void over_tls_the_certificate_is_the_hosts(void **state)
     assert_non_null(h);
     const char *port = strrchr(http_server_address(h), ':') + 1;
     snprintf(url, sizeof(url), "https://localhost:%s/", port);
-    call(w, url, CALL_MS, t);
+    call(w, url, SLOW_MS, t);
     assert_int_equal(w->status, 201);
-    call(w, url, CALL_MS, u);
+    call(w, url, SLOW_MS, u);
     assert_non_null(strstr(w->err.text, "certificate is refused"));
     /* Cleartext to it, and TLS to cleartext. */
     snprintf(url, sizeof(url), "http://127.0.0.1:%s/", port);
-    call(w, url, CALL_MS, t);
+    call(w, url, SLOW_MS, t);
     assert_int_equal(w->err.code, ERR_NET);
     w->says = "HTTP/1.1 200 OK\r\n\r\n";
     snprintf(url, sizeof(url), "https://localhost:%s/",
              strrchr(loop_listener_address(w->listener), ':') + 1);
-    call(w, url, CALL_MS, t);
+    call(w, url, SLOW_MS, t);
     assert_int_equal(w->err.code, ERR_NET);
     http_server_close(h);
     tls_context_free(s);
