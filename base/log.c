@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/utf8.h"
 
 enum { LINE_MAX_BYTES = 2048 };
 
@@ -86,20 +87,6 @@ static bool is_bare(const struct buf *value)
         if (value->data[i] <= ' ' || strchr("\"=\\", value->data[i]))
             return false;
     return value->len > 0;
-}
-
-/* The length of a character of UTF-8; 0: it is none. Overlong forms do not matter here. */
-static size_t utf8_len(const uint8_t *at, size_t left)
-{
-    size_t n = at[0] < 0x80                     ? 1
-               : at[0] >= 0xc2 && at[0] < 0xe0  ? 2
-               : at[0] >= 0xe0 && at[0] < 0xf0  ? 3
-               : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4
-                                                : 0;
-    for (size_t i = 1; i < n; i++)
-        if (i >= left || (at[i] & 0xc0) != 0x80)
-            return 0;
-    return n;
 }
 
 static void put_quoted(struct buf *line, const struct buf *value)

@@ -191,56 +191,34 @@ static void check_keys(const struct service_config *c)
     }
 }
 
-static void feeds_caution(void *arg, const char *text)
+static void caution(void *arg, const char *text)
 {
-    check_caution(arg, "feeds", text);
+    const char *const *what = arg;
+    check_caution(NULL, *what, text);
 }
 
-static void check_feeds(const struct config_file *f)
+typedef int check_part(const struct config_file *f, struct buf *out,
+                       void (*caution)(void *arg, const char *text), void *arg, struct err *err);
+
+static void check_served(const struct config_file *f, const char *what, check_part *check)
 {
     struct buf shown = {0};
     struct err err = {0};
-    if (feed_serve_check(f, &shown, feeds_caution, NULL, &err))
-        check_wrong("feeds", err.text);
+    if (check(f, &shown, caution, &what, &err))
+        check_wrong(what, err.text);
     else if (shown.len)
-        check_line("ok", "feeds", buf_str(&shown));
+        check_line("ok", what, buf_str(&shown));
     buf_done(&shown);
 }
 
-static void http_caution(void *arg, const char *text)
-{
-    check_caution(arg, "http", text);
-}
-
-static void check_http(const struct config_file *f)
-{
-    struct buf shown = {0}, hooks = {0};
-    struct err err = {0}, other = {0};
-    if (http_serve_check(f, &shown, http_caution, NULL, &err))
-        check_wrong("http", err.text);
-    else if (shown.len)
-        check_line("ok", "http", buf_str(&shown));
-    if (hook_serve_check(f, &hooks, &other))
-        check_wrong("webhooks", other.text);
-    else if (hooks.len)
-        check_line("ok", "webhooks", buf_str(&hooks));
-    buf_done(&shown);
-    buf_done(&hooks);
-}
-
-static void sites_caution(void *arg, const char *text)
-{
-    check_caution(arg, "sites", text);
-}
-
-static void check_sites(const struct config_file *f)
+static void check_webhooks(const struct config_file *f)
 {
     struct buf shown = {0};
     struct err err = {0};
-    if (site_serve_check(f, &shown, sites_caution, NULL, &err))
-        check_wrong("sites", err.text);
+    if (hook_serve_check(f, &shown, &err))
+        check_wrong("webhooks", err.text);
     else if (shown.len)
-        check_line("ok", "sites", buf_str(&shown));
+        check_line("ok", "webhooks", buf_str(&shown));
     buf_done(&shown);
 }
 
@@ -265,9 +243,10 @@ static int run_check(int argc, char **argv)
     } else {
         check_keys(&service);
         warnings_each(config.file, &service, check_caution, NULL);
-        check_feeds(config.file);
-        check_http(config.file);
-        check_sites(config.file);
+        check_served(config.file, "feeds", feed_serve_check);
+        check_served(config.file, "http", http_serve_check);
+        check_webhooks(config.file);
+        check_served(config.file, "sites", site_serve_check);
         check_chain(&service);
         cli_service_config_done(&service);
     }

@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 struct place {
     unsigned line, column;
 };
@@ -17,19 +19,12 @@ static struct place place_of(const uint8_t *text, size_t at)
     return p;
 }
 
-/* The length of a character of UTF-8 that YAML allows; 0: it is none. */
+/* The length of a character that YAML allows; 0: it is none. */
 static size_t char_len(const uint8_t *at, size_t left)
 {
-    if (at[0] < 0x80)
-        return at[0] == '\t' || at[0] == '\r' || at[0] == '\n' || (at[0] >= ' ' && at[0] != 0x7f);
-    size_t n = at[0] >= 0xc2 && at[0] < 0xe0    ? 2
-               : at[0] >= 0xe0 && at[0] < 0xf0  ? 3
-               : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4
-                                                : 0;
-    for (size_t i = 1; i < n; i++)
-        if (i >= left || (at[i] & 0xc0) != 0x80)
-            return 0;
-    return n;
+    bool control =
+        (at[0] < ' ' && at[0] != '\t' && at[0] != '\r' && at[0] != '\n') || at[0] == 0x7f;
+    return control ? 0 : utf8_len(at, left);
 }
 
 static int check_chars(const char *path, const struct buf *text, struct err *err)

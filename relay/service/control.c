@@ -62,7 +62,6 @@ struct sending {
         struct store_drained drain;
     } u;
     struct control *control;
-    struct service *service;
     struct loop_peer *peer;
     char creator[16]; /* the user at the other end */
     struct list node;
@@ -73,7 +72,6 @@ static struct sending *sending_new(struct control *c, struct loop_peer *peer)
     unsigned uid;
     struct sending *x = xcalloc(1, sizeof(*x));
     x->control = c;
-    x->service = c->room.service;
     x->peer = peer;
     if (loop_peer_uid(peer, &uid))
         snprintf(x->creator, sizeof(x->creator), "uid:%u", uid);
@@ -92,12 +90,11 @@ static void try_drained(struct control *c)
 
 static void sending_free(struct sending *x)
 {
-    struct service *s = x->service;
     struct control *c = x->control;
     list_remove(&x->node);
     free(x);
     try_drained(c);
-    service_op_done(s);
+    service_op_done(c->room.service);
 }
 
 static void enqueued(struct store_req *req)
@@ -218,7 +215,8 @@ static void on_drain_noted(struct store_req *req)
 {
     struct sending *x = CONTAINER_OF(req, struct sending, u.drain.req);
     if (req->err.code)
-        log_warn("relay.drain_unrecorded", "relay=%s text=\"%s\"", x->service->name, req->err.text);
+        log_warn("relay.drain_unrecorded", "relay=%s text=\"%s\"", x->control->room.service->name,
+                 req->err.text);
     store_req_done(req);
     sending_free(x);
 }
