@@ -143,10 +143,10 @@ BEGIN
 END
 $$;
 
--- The fence for reads whose answer is long: it waits for the writes of the subject that are under way, and
--- gives the lock back (the block is a subtransaction). A transaction ends when its client has taken nearly
--- all of its answer, and one that hangs never does: nobody could lead the subject after it. Without a
--- search_path, as subject_fence.
+-- The fence for reads whose answer is long. It waits for the writes of the subject that are under way, and
+-- then releases the lock (the block is a subtransaction). A transaction ends only when its client has read
+-- nearly all of the answer. A client that hangs would keep the lock, and no relay could lead the subject.
+-- Without a search_path, as subject_fence.
 CREATE OR REPLACE FUNCTION txrelay.fence_wait(p_account int, p_epoch bigint, p_lock text) RETURNS txrelay.accounts
 LANGUAGE plpgsql AS $$
 DECLARE

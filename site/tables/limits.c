@@ -1,5 +1,5 @@
-/* Under which runtime, and until when, a transaction of this site may be included: its sender keeps
- * it, whoever coordinates. */
+/* The runtime and the last block of a transaction of this site. This site, its sender, enforces
+ * both, whichever site coordinates. */
 #include <stdio.h>
 
 #include "tables_internal.h"

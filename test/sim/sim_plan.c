@@ -169,7 +169,7 @@ static void draw_unsignable(struct world *w)
 /* Not where anything waits for the end of an era or for a later block, which nobody else brings:
  * after lost commits, for a new life, for bytes signed elsewhere that a node refuses, for tips that
  * may not rise, for another transaction_version, for heights that a node invented, for blocks that
- * nobody has. Nor beside `away`: seed 5272 stood still with both, which is not explained yet. */
+ * no node has. Not together with `away`: seed 5272 made no progress with both; not explained. */
 static void draw_demand(struct world *w)
 {
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 53}, *r = &rng;

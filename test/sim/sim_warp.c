@@ -1,5 +1,5 @@
-/* A node that begins anew, as one does whose disk was replaced: it answers, its chain is block 0,
- * and then it jumps to where the others are. The network goes on meanwhile, also without it. */
+/* A node that begins anew, like one whose disk was replaced. It answers from block 0 alone, and
+ * jumps to the height of the other nodes later. The other nodes make blocks meanwhile. */
 #include "sim.h"
 
 static struct chain_node *node_at(struct world *w, int node)

@@ -36,7 +36,7 @@ class SitesTest(unittest.TestCase):
             other.enqueue(10)
             first.relays[0].start()
             sites.settle()
-            # The whole site is away: the other one goes on without it.
+            # One site has stopped as a whole: the other one still sends.
             for site in (a, b):
                 site.enqueue(20)
             first.away()
@@ -44,7 +44,7 @@ class SitesTest(unittest.TestCase):
             proc.wait_for('the other site to go on', lambda: not other.unfinished(), 60)
             first.back()
             sites.settle()
-            # Each goes on by itself while they cannot reach each other.
+            # Both sites send while they cannot reach each other.
             for site in (a, b):
                 site.cut()
                 site.enqueue(20)

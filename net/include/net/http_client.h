@@ -26,7 +26,7 @@ struct http_call_config {
     size_t len;
     uint32_t timeout_ms; /* from now to the end of the answer's head; 0: 10,000 */
     /* Not NULL: a GET, and the answer's body as it comes, however long it goes on. A silence of
-     * timeout_ms ends it. False: no more is wanted. Does not cancel the call. */
+     * timeout_ms ends it. Return false to end the call; do not cancel it from here. */
     bool (*on_part)(void *arg, int status, const void *data, size_t len);
     /* A numeric address: may it be connected to? If not, err says why. NULL: all may. */
     bool (*allowed)(void *arg, const char *address, bool tls, struct err *err);

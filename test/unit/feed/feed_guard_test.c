@@ -205,7 +205,7 @@ static void b05_a_liar_stays_behind_while_the_number_is_the_same(void **state)
     }
 }
 
-/* The database lost commits: who waits for a number is answered, nobody else. */
+/* The database lost commits: the room answers publishers that wait for a number, and no others. */
 static void b02_who_does_not_wait_is_not_ended_by_lost_commits(void **state)
 {
     static const int64_t cursors[] = {6, 9};

@@ -276,7 +276,7 @@ static void p55_p56_the_new_coordinator_prepares_and_the_old_batch_comes_first(v
 }
 
 /* What the former coordinator has dispatched above a nonce that it did not give out cannot be
- * included before that nonce is: nobody waits for an era because of it. */
+ * included before that nonce is. No site may wait for an era because of it. */
 static void p55_holes_below_the_old_batch_come_before_it(void **state)
 {
     (void)state;

@@ -29,7 +29,7 @@ struct site_tables_config {
      * wanted; -1: when the doorbell rings. */
     void (*polled)(void *arg, size_t count, int64_t next_ms);
     /* The room has what the tables have: the last finalized block on record, and the nonce of
-     * each key after it. NULL: nobody wants to know. */
+     * each key after it. NULL: the host does not need it. */
     void (*loaded)(void *arg, uint64_t final, const uint64_t *next);
     void *arg;
 };
