@@ -4,6 +4,7 @@ The schema is installed by `installer`, which is no superuser: it owns its datab
 pg_signal_backend and pg_read_all_stats, no more. Tests connect as app, relay, nobody (members of nothing else) or installer.
 """
 import atexit
+import contextlib
 import hashlib
 import json
 import pathlib
@@ -451,6 +452,24 @@ class Case(unittest.TestCase):
 
     def policy(self, **values):
         return self.relay.value("SELECT txrelay.account_policy('alice', %s::jsonb)", json.dumps(values))
+
+    @contextlib.contextmanager
+    def work_on(self, session, *tables):
+        """A transaction of the session. When it ends, the list holds for each table (rows read, rows updated, of these HOT).
+        The server's counters still hold earlier transactions of a session that has not reported them (it does so once a
+        second at most), so these are differences."""
+        def counters():
+            return [session.one("""
+                SELECT pg_stat_get_xact_tuples_returned(o) + coalesce((SELECT sum(pg_stat_get_xact_tuples_fetched(indexrelid))
+                                                                       FROM pg_index WHERE indrelid = o), 0)::int8,
+                       pg_stat_get_xact_tuples_updated(o), pg_stat_get_xact_tuples_hot_updated(o)
+                FROM CAST(%s AS regclass) o""", f'txrelay.{table}') for table in tables]
+        work = []
+        session.begin()
+        before = counters()
+        yield work
+        work += [tuple(b - a for a, b in zip(*pair)) for pair in zip(before, counters())]
+        session.commit()
 
     def count(self, table):
         return self.owner.value(f'SELECT count(*) FROM txrelay.{table}')
