@@ -1,11 +1,13 @@
 """Several sites that send through one account: each has a Postgres of its own with its relays; one chain; and before each
-site a proxy that the others reach it through."""
+relay a proxy that the other sites reach it through. With frames=True there is a second one behind it, which does to single
+messages between two sites what it is told (frames.py)."""
 import itertools
-from collections import Counter, defaultdict
+from collections import Counter
 
-from . import proc
+from . import proc, sites_invariants
 from .certificates import Certificates
 from .chain import Devchain, remark
+from .frames import Fault, FrameProxy
 from .patroni import free_ports
 from .postgres import PG_SH, Postgres, memory_folder
 from .proxy import Proxy
@@ -20,10 +22,12 @@ class Site:
     def __init__(self, sites, name, relays):
         self.sites, self.name = sites, name
         self.ports = free_ports(relays)
-        self.proxies = [Proxy(('127.0.0.1', port)) for port in self.ports]
+        targets = [FrameProxy(sites.files, name, port, sites.fault) for port in self.ports] if sites.frames else []
+        self.proxies = [Proxy(('127.0.0.1', port)) for port in ([t.port for t in targets] or self.ports)]
         self.pg = Postgres(memory_folder(), durable=False)
         self.pg.migrate()
-        self.relays, self.committed = [], {}
+        self.pg.query(sites_invariants.WATCH)
+        self.relays, self.committed, self.rolled_back = [], {}, []
 
     @property
     def addresses(self):
@@ -32,7 +36,7 @@ class Site:
 
     def configure(self, **policy):
         for i, port in enumerate(self.ports):
-            relay = Relay(self.sites.dir, f'{self.name}{i + 1}', self.pg.dsn, [self.sites.chain.ws], (ALICE,),
+            relay = Relay(self.sites.dir, f'{self.name}{i + 1}', self.pg.dsn, [self.sites.chain.ws], self.sites.accounts,
                           leadership=LEADERSHIP, extra=self.sites.section(self, port, self.addresses[i], policy))
             with open(relay.config) as file:
                 text = file.read()
@@ -65,6 +69,9 @@ class Site:
         done = {r[0] for r in self.pg.query('SELECT id FROM txrelay.finished_transactions WHERE id IS NOT NULL')}
         return [t for t in self.committed.values() if t not in done]
 
+    def ended(self):
+        return self.pg.value('SELECT count(*) FROM txrelay.finished_transactions WHERE id IS NOT NULL')
+
     def coordinators(self):
         """Sites that coordinated what has ended here."""
         return Counter(r[0] for r in self.pg.query('SELECT coordinator FROM txrelay.finished_transactions WHERE id IS NOT NULL'))
@@ -94,18 +101,25 @@ class Site:
 
 
 class Sites:
-    def __init__(self, count=2, relays=1, block_ms=100, **policy):
-        self.dir = proc.make_dir('txs-')
+    def __init__(self, count=2, relays=1, block_ms=100, frames=False, seed=1, chain=(), accounts=(ALICE,), **policy):
+        self.accounts, self.dir = accounts, proc.make_dir('txs-')
         self.serial = itertools.count(1)
-        self.chain = Devchain(self.dir, '--block-ms', str(block_ms), '--finality-lag', '1')
+        self.chain = Devchain(self.dir, '--block-ms', str(block_ms), '--finality-lag', '1', *chain)
         self.files = Certificates()
         self.files.authority()
-        self.all = [Site(self, name, relays) for name in NAMES[:count]]
+        names = NAMES[:count]
+        self.frames, self.pairs = frames, {frozenset(p): Fault(seed + i) for i, p in enumerate(itertools.combinations(names, 2))}
+        for name in names:
+            self.files.certificate(name, name)
+        self.all = [Site(self, name, relays) for name in names]
         for site in self.all:
-            self.files.certificate(site.name, site.name)
             site.configure(**policy)
         for site in self.all:
             site.start()
+
+    def fault(self, one, other):
+        """What befalls the messages between two sites, either way."""
+        return self.pairs[frozenset((one, other))]
 
     def section(self, site, port, address, policy):
         lines = ['sites:', f'  name: {site.name}', f'  listen: "tcp:127.0.0.1:{port}"', f'  address: "{address}"',
@@ -128,31 +142,13 @@ class Sites:
             proc.wait_for('every transaction to end', lambda: not open_ones(), seconds, every=0.1)
         except TimeoutError as error:
             raise TimeoutError(f'{error}: {({n: len(t) for n, t in open_ones().items()})}\n{self.text()}') from None
-        self.check()
+        return self.check()
 
     def check(self):
-        on_chain, nonces = defaultdict(list), Counter()
-        for number, block_hash, _, x in self.chain.walk():
-            on_chain[x.call].append((number, block_hash, x))
-            nonces[x.nonce] += 1
-        assert sorted(nonces) == list(range(len(nonces))), 'the nonces have holes'
-        wrong, ours = [], 0
-        for site in self.all:
-            ends = {row[0]: row for row in site.pg.query(
-                'SELECT id, outcome::text, hash, block_number FROM txrelay.finished_transactions WHERE id IS NOT NULL')}
-            for call, tx in site.committed.items():
-                found, end = on_chain.pop(call, []), ends.get(tx)
-                ours += 1
-                if len(found) != 1:
-                    wrong.append(f'transaction {tx} of site {site.name} is on the chain {len(found)} times')
-                elif end is None or end[1] != 'ok' or bytes(end[2]) != found[0][2].hash or end[3] != found[0][0]:
-                    wrong.append(f'transaction {tx} of site {site.name} is in block {found[0][0]}, and recorded as {end}')
-        wrong += [f'a call is on the chain that nobody enqueued: {call.hex()}' for call in on_chain if call != remark('')]
-        assert not wrong, '\n'.join(wrong[:10])
         for site in self.all:
             for relay in site.relays:
                 assert not relay.unparsed(), f'{relay.name} logged what is no logfmt: {relay.unparsed()[:3]}'
-        return ours
+        return sites_invariants.check(self)
 
     def text(self, lines=25):
         parts = []
