@@ -117,6 +117,7 @@ class FrameProxy:
         caller = context.auth_context()['x509_subject_alternative_name'][0].decode()
         fault = self.fault(caller, self.site)
         if fault.is_cut:
+            fault.counts['cut'] += 1
             context.abort(grpc.StatusCode.UNAVAILABLE, 'cut')
         credentials = grpc.ssl_channel_credentials(self._read('ca.pem'), self._read(f'{caller}.key'), self._read(f'{caller}.pem'))
         options = (('grpc.use_local_subchannel_pool', 1), ('grpc.ssl_target_name_override', self.site), *KEEPALIVE)

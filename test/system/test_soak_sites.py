@@ -133,11 +133,26 @@ class Soak(unittest.TestCase):
         self.counts['followers killed'] += 1
         tail.start()
 
-    def pair(self, pair, **fault):
-        self.sites.fault(*pair).set(**fault)
-        self.lasts()
-        self.sites.fault(*pair).set(**FAULTS)
-        self.counts['pairs ' + next(iter(fault))] += 1
+    def pair(self, pair, name):
+        """name: cut or hole, until it has hit something: two sites of which none coordinates have nothing to say to each other,
+        but the coordinator rotates."""
+        fault = self.sites.fault(*pair)
+        fault.set(**{name: True})
+        before, until = self.hits(fault), time.monotonic() + PATIENCE_S
+        while True:
+            for site in (s for s in self.sites.all if s.name in pair):
+                site.enqueue(1)
+                self.more += 1
+            self.lasts()
+            if self.hits(fault) > before:
+                break
+            self.assertLess(time.monotonic(), until, f'nothing was sent between {pair}')
+        fault.set(**FAULTS)
+        self.counts[f'pairs {name}'] += 1
+
+    @staticmethod
+    def hits(fault):
+        return fault.counts['cut'] + fault.counts['swallowed']
 
     def way(self, site, mode, delay_s=0.0):
         """TCP to the relays of a site."""
@@ -155,7 +170,7 @@ class Soak(unittest.TestCase):
         """Each kind at each site and between each two; in small at one of them."""
         of_site = [*[self.kill_leader] * KILLS, self.kill_tail, self.kill_both, self.stop_site, self.end_streams,
                    lambda site: self.way(site, 'hole'), lambda site: self.way(site, 'hold'), lambda site: self.way(site, 'pass', 0.4)]
-        of_pair = [lambda pair: self.pair(pair, cut=True), lambda pair: self.pair(pair, hole=True)]
+        of_pair = [lambda pair: self.pair(pair, 'cut'), lambda pair: self.pair(pair, 'hole')]
         jobs = []
         for kinds, places in ((of_site, self.sites.all), (of_pair, list(itertools.combinations('abc', 2)))):
             for kind in kinds:
@@ -177,7 +192,7 @@ class Soak(unittest.TestCase):
             fault.set()
 
     def test_faults_between_three_sites(self):
-        jobs, self.job = self.plan(), 0
+        jobs, self.job, self.more = self.plan(), 0, 0
         writers = [Writer(site, n, random.Random(self.dice.random()), lambda: EACH * (self.job + 1) / len(jobs))
                    for site in self.sites.all for n in range(WRITERS)]
         begun = time.monotonic()
@@ -192,7 +207,7 @@ class Soak(unittest.TestCase):
         written = time.monotonic() - begun
         figures = self.sites.settle(PATIENCE_S)
         settled = time.monotonic() - begun
-        self.assertEqual(figures['transactions'], TRANSACTIONS)
+        self.assertEqual(figures['transactions'], TRANSACTIONS + self.more)
         for tail in self.tails:
             self.check_view(tail)
         slowest = max(w.slowest for w in writers)
@@ -202,9 +217,10 @@ class Soak(unittest.TestCase):
                                            "WHERE a.alias = 'bob'"), WAITING, 'I10')
         frames = sum((fault.counts for fault in self.sites.pairs.values()), Counter())
         for name in ('dropped', 'doubled', 'delayed', 'swallowed', 'cut'):
-            self.assertGreater(frames[name], 0, f'no frame was {name}: the faults did nothing')
+            self.assertGreater(frames[name], 0, f'{name}: {dict(frames)}, {dict(self.counts)}')
         by = sum((Counter(site.coordinators()) for site in self.sites.all), Counter())
-        self.assertGreater(len(by), 1, 'one site coordinated all: nothing moved')
+        if FULL:
+            self.assertGreater(len(by), 1, 'one site coordinated all: nothing moved')
         report(f'{TRANSACTIONS} transactions of 24 writers at 3 sites, {disturbed:.0f} s of faults, all enqueued after {written:.0f} s, '
                f'all final after {settled:.0f} s; slowest enqueue {slowest * 1000:.0f} ms')
         report(f'  {dict(self.counts)}')
