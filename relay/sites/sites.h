@@ -65,6 +65,7 @@ struct site_host {
     /* sites_chain.c */
     struct site_anchor *anchors; /* a ring */
     size_t anchor_count;
+    bool reading;        /* `read` and `next` are known; block 0 may be the last one */
     uint64_t read, next; /* the last block that was given to the room, the nonce after it */
     struct site_block *blocks, **last; /* that wait for what their calls match */
     struct node_ask nonce_ask;

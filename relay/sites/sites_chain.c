@@ -270,7 +270,7 @@ void service_sites_block(struct account *a, const struct node_block *b)
         note_anchor(h, &b->head);
     if (h->phase == HOST_BLOCK && whole && b->nonces[a->node_index] != UINT64_MAX)
         sites_setup(h, b->head.number, b->nonces[a->node_index]);
-    if (!h->read || b->head.number <= h->read)
+    if (!h->reading || b->head.number <= h->read)
         return;
     if (b->head.number > h->read + 1)
         service_follow(s, h->read + 1);
@@ -284,18 +284,18 @@ void service_sites_block(struct account *a, const struct node_block *b)
 
 bool service_sites_knows(const struct account *a, const uint8_t hash[32])
 {
-    return a->site->read && site_account_has(a->site->site, hash);
+    return a->site->reading && site_account_has(a->site->site, hash);
 }
 
 bool service_sites_need(const struct account *a)
 {
-    return a->site->read && needs(a->site);
+    return a->site->reading && needs(a->site);
 }
 
 bool service_sites_must_verify(const struct account *a, const uint8_t hash[32], uint64_t nonce)
 {
     const struct site_host *h = a->site;
-    return h->read && !site_account_has(h->site, hash) && (nonce >= h->next || sites_waits(h));
+    return h->reading && !site_account_has(h->site, hash) && (nonce >= h->next || sites_waits(h));
 }
 
 /* From a nonce that no extrinsic shows it follows that bytes are dead. */
@@ -305,7 +305,7 @@ enum tx_doubt service_sites_doubts(const struct account *a, const struct node_bl
     uint64_t expected = h->next;
     if (h->phase == HOST_BLOCK)
         return TX_TWICE;
-    if (!h->read || b->head.number != h->read + 1)
+    if (!h->reading || b->head.number != h->read + 1)
         return TX_CERTAIN;
     for (size_t i = 0; i < b->included_count; i++)
         if (is_of(h, &b->included[i]) && shown(h, &b->included[i]) > expected)
@@ -369,6 +369,7 @@ void sites_chain_loaded(void *arg, uint64_t final, const uint64_t *next)
 {
     struct site_host *h = arg;
     drop_all(h);
+    h->reading = true;
     h->read = final;
     h->next = next[0];
     h->best_next = 0;
@@ -381,13 +382,13 @@ void sites_chain_loaded(void *arg, uint64_t final, const uint64_t *next)
 void sites_chain_forget(struct site_host *h)
 {
     drop_all(h);
-    h->read = 0;
+    h->reading = false;
     loop_timer_stop(h->again);
 }
 
 void sites_chain_again(void *arg)
 {
     struct site_host *h = arg;
-    if (h->read)
+    if (h->reading)
         service_follow(h->room->room.service, h->read + 1);
 }

@@ -65,7 +65,7 @@ void sites_poll_failed(struct site_host *h, bool refused)
 void sites_want(struct site_host *h)
 {
     struct site_account_view v;
-    if (h->phase != HOST_LED || !h->read)
+    if (h->phase != HOST_LED || !h->reading)
         return;
     site_account_view(h->site, &v);
     if (v.core.rows < ROWS_MAX)

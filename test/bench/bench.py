@@ -11,20 +11,21 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from bench import (suite_cost, suite_enqueue, suite_feeds, suite_flat, suite_follow, suite_http, suite_latency, suite_relay, suite_scale,
-                   suite_soak, suite_start, suite_takeover, suite_wake, suite_watch)  # noqa: E402
+                   suite_sites, suite_soak, suite_start, suite_takeover, suite_wake, suite_watch)  # noqa: E402
 from bench.stand import DurablePostgres, fsync_ms  # noqa: E402
 from harness import proc  # noqa: E402
 
 SUITES = {'cost': suite_cost, 'enqueue': suite_enqueue, 'relay': suite_relay, 'latency': suite_latency,
           'takeover': suite_takeover, 'start': suite_start,
           'scale': suite_scale, 'flat': suite_flat, 'follow': suite_follow, 'soak': suite_soak,
-          'wake': suite_wake, 'watch': suite_watch, 'feeds': suite_feeds, 'http': suite_http}
+          'wake': suite_wake, 'watch': suite_watch, 'feeds': suite_feeds, 'http': suite_http, 'sites': suite_sites}
 
 QUICK = {'rounds': 1, 'seconds': 1, 'relay_rounds': 1, 'count': 4000, 'accounts': '1,16', 'calls': '100', 'schemes': 'sr25519',
          'api_seconds': 3.0, 'latency_count': 50, 'wake_count': 100, 'writers': '1,4,16', 'latency_seconds': 5, 'kills': 5, 'stops': 1,
          'scale': '1x1,100x1,100x3', 'scale_count': 2000, 'idle_seconds': 5, 'followers': '0,1,10', 'follow_seconds': 4,
          'follow_count': 1000, 'http_rounds': 1, 'http_seconds': 4, 'http_count': 3000, 'minutes': 0.5, 'soak_every': 3, 'watch_pairs': 2, 'watch_seconds': 3,
          'feed_rounds': 1, 'feed_batches': '1x500,100x50,10000x2', 'idle_sessions': 200,
+         'site_rounds': 1, 'site_count': 3000, 'site_idle': 10, 'site_losses': 1, 'site_seconds': 5, 'site_ranges': '20,50',
          'flat_rounds': 1, 'backlog': '4000,100000', 'rows': '10000'}
 
 
@@ -97,6 +98,12 @@ def parse():
     p.add_argument('--feed-rounds', type=int, default=7, help='feeds: interleaved rounds')
     p.add_argument('--feed-batches', default='1x3000,100x300,10000x6', help='feeds: calls of a batch x batches')
     p.add_argument('--idle-sessions', type=int, default=1000, help='feeds: that stay connected')
+    p.add_argument('--site-rounds', type=int, default=5, help='sites: interleaved rounds')
+    p.add_argument('--site-count', type=int, default=10000, help='sites: transactions of each run, in thousands')
+    p.add_argument('--site-idle', type=int, default=70, help='sites: seconds with nothing to do')
+    p.add_argument('--site-losses', type=int, default=5, help='sites: how often the coordinating one is lost')
+    p.add_argument('--site-seconds', type=int, default=30, help='sites: of each range, at least')
+    p.add_argument('--site-ranges', default='20,50,100,200,400', help='sites: blocks of a range')
     p.add_argument('--flat-rounds', type=int, default=5)
     p.add_argument('--backlog', default='20000,1000000', help='flat: rows in the outbox')
     p.add_argument('--quick', action='store_true', help='small sizes, for a first look and not to be quoted')

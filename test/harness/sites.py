@@ -6,8 +6,7 @@ from collections import Counter
 
 from . import proc, sites_invariants
 from .certificates import Certificates
-from .chain import Devchain, remark
-from .frames import Fault, FrameProxy
+from .chain import Chain, Devchain, remark
 from .patroni import free_ports
 from .postgres import PG_SH, Postgres, memory_folder
 from .proxy import Proxy
@@ -22,11 +21,12 @@ class Site:
     def __init__(self, sites, name, relays):
         self.sites, self.name = sites, name
         self.ports = free_ports(relays)
-        targets = [FrameProxy(sites.files, name, port, sites.fault) for port in self.ports] if sites.frames else []
-        self.proxies = [Proxy(('127.0.0.1', port)) for port in ([t.port for t in targets] or self.ports)]
-        self.pg = Postgres(memory_folder(), durable=False)
-        self.pg.migrate()
-        self.pg.query(sites_invariants.WATCH)
+        self.proxies = [Proxy(('127.0.0.1', sites.before(name, port))) for port in self.ports]
+        self.pg = sites.postgres()
+        if not self.pg.migrated:
+            self.pg.migrate()
+        if sites.watch:
+            self.pg.query(sites_invariants.WATCH)
         self.relays, self.committed, self.rolled_back = [], {}, []
 
     @property
@@ -35,13 +35,18 @@ class Site:
         return [f'127.0.0.1:{proxy.port}' for proxy in self.proxies]
 
     def configure(self, **policy):
+        """sites_policy is the account's, the rest are keys of the section."""
+        ours = [f'sites: [{", ".join(s.name for s in self.sites.all)}]']
+        ours += [f'{k}: {policy.pop(k)}' for k in ('sites_policy',) if k in policy]
         for i, port in enumerate(self.ports):
-            relay = Relay(self.sites.dir, f'{self.name}{i + 1}', self.pg.dsn, [self.sites.chain.ws], self.sites.accounts,
-                          leadership=LEADERSHIP, extra=self.sites.section(self, port, self.addresses[i], policy))
+            relay = Relay(self.sites.dir, f'{self.name}{i + 1}', self.pg.dsn, [self.sites.chain.ws],
+                          (self.sites.account, *self.sites.beside.get(self.name, ())), leadership=LEADERSHIP,
+                          manager=self.sites.manager, extra=self.sites.section(self, port, self.addresses[i], policy))
             with open(relay.config) as file:
                 text = file.read()
+            head = f'  - alias: {self.sites.alias}\n'
             with open(relay.config, 'w') as file:
-                file.write(text.replace('  - alias: alice\n', f'  - alias: alice\n    sites: [{", ".join(s.name for s in self.sites.all)}]\n'))
+                file.write(text.replace(head, head + ''.join(f'    {line}\n' for line in ours)))
             self.relays.append(relay)
 
     def start(self):
@@ -49,19 +54,19 @@ class Site:
             relay.start()
 
     def leader(self):
-        return next((r for r in self.relays if r.leads('alice')), None)
+        return next((r for r in self.relays if r.leads(self.sites.alias)), None)
 
     def wait_leader(self, seconds=30):
         return proc.wait_for(f'site {self.name} to have a leader', self.leader, seconds)
 
     def enqueue(self, count):
         calls = [remark(f'{self.name} {next(self.sites.serial)}') for _ in range(count)]
-        ids = self.pg.query('SELECT txrelay.enqueue(%s, c) FROM unnest(%s::bytea[]) c', ('alice', calls))
+        ids = self.pg.query('SELECT txrelay.enqueue(%s, c) FROM unnest(%s::bytea[]) c', (self.sites.alias, calls))
         self.committed.update(zip(calls, (row[0] for row in ids)))
 
     def fails(self, option):
         """How a transaction with this option ended: it never gets in."""
-        tx = self.pg.value(f'SELECT txrelay.enqueue(%s, %s, {option})', ('alice', remark(f'{self.name} {next(self.sites.serial)}')))
+        tx = self.pg.value(f'SELECT txrelay.enqueue(%s, %s, {option})', (self.sites.alias, remark(f'{self.name} {next(self.sites.serial)}')))
         return proc.wait_for('its end', lambda: [r[0] for r in self.pg.query(
             'SELECT outcome::text FROM txrelay.finished_transactions WHERE id = %s', (tx,))], 30)
 
@@ -78,7 +83,7 @@ class Site:
 
     def sees(self):
         """(state, coordinator) of its leader; None, None: nobody says so now."""
-        rows = self.pg.query("SELECT state, coordinator FROM txrelay.sites WHERE account = 'alice'")
+        rows = self.pg.query("SELECT state, coordinator FROM txrelay.sites")
         return rows[0] if rows else (None, None)
 
     def away(self):
@@ -101,21 +106,37 @@ class Site:
 
 
 class Sites:
-    def __init__(self, count=2, relays=1, block_ms=100, frames=False, seed=1, chain=(), accounts=(ALICE,), **policy):
-        self.accounts, self.dir = accounts, proc.make_dir('txs-')
+    """beside: more accounts of a site, which are its own. chain: options of a devchain, or one that runs. postgres: makes a
+    server, or a database."""
+
+    def __init__(self, count=2, relays=1, block_ms=100, frames=False, seed=1, names=NAMES, account=ALICE, beside=None, chain=(),
+                 postgres=None, manager=None, watch=True, **policy):
+        self.dir, self.account, self.alias, self.beside, self.manager = proc.make_dir('txs-'), account, account[0], beside or {}, manager
+        self.watch, self.postgres = watch, postgres or (lambda: Postgres(memory_folder(), durable=False))
         self.serial = itertools.count(1)
-        self.chain = Devchain(self.dir, '--block-ms', str(block_ms), '--finality-lag', '1', *chain)
+        self.borrowed = chain if isinstance(chain, Chain) else None
+        blocks = ('--block-ms', str(block_ms), '--finality-lag', '1') if block_ms else ()
+        self.chain = self.borrowed or Devchain(self.dir, *blocks, *chain)
         self.files = Certificates()
         self.files.authority()
-        names = NAMES[:count]
-        self.frames, self.pairs = frames, {frozenset(p): Fault(seed + i) for i, p in enumerate(itertools.combinations(names, 2))}
-        for name in names:
+        self.pairs = None
+        if frames:
+            from .frames import Fault  # it needs grpcio
+            self.pairs = {frozenset(p): Fault(seed + i) for i, p in enumerate(itertools.combinations(names[:count], 2))}
+        for name in names[:count]:
             self.files.certificate(name, name)
-        self.all = [Site(self, name, relays) for name in names]
+        self.all = [Site(self, name, relays) for name in names[:count]]
         for site in self.all:
             site.configure(**policy)
         for site in self.all:
             site.start()
+
+    def before(self, name, port):
+        """The port to reach this relay by."""
+        if not self.pairs:
+            return port
+        from .frames import FrameProxy
+        return FrameProxy(self.files, name, port, self.fault).port
 
     def fault(self, one, other):
         """What befalls the messages between two sites, either way."""
@@ -136,19 +157,22 @@ class Sites:
 
     def settle(self, seconds=120):
         """Until every transaction of every site has ended; then each is on the chain once."""
+        self.wait_ends(seconds)
+        return self.check()
+
+    def wait_ends(self, seconds):
         def open_ones():
             return {site.name: site.unfinished() for site in self.all if site.unfinished()}
         try:
             proc.wait_for('every transaction to end', lambda: not open_ones(), seconds, every=0.1)
         except TimeoutError as error:
             raise TimeoutError(f'{error}: {({n: len(t) for n, t in open_ones().items()})}\n{self.text()}') from None
-        return self.check()
 
     def check(self):
         for site in self.all:
             for relay in site.relays:
                 assert not relay.unparsed(), f'{relay.name} logged what is no logfmt: {relay.unparsed()[:3]}'
-        return sites_invariants.check(self)
+        return sites_invariants.check(self, self.alias)
 
     def text(self, lines=25):
         parts = []
@@ -169,7 +193,8 @@ class Sites:
             for proxy in site.proxies:
                 proxy.close()
             site.pg.stop()
-        self.chain.process.kill()
+        if not self.borrowed:
+            self.chain.process.kill()
 
     def __enter__(self):
         return self

@@ -31,7 +31,7 @@ CREATE TRIGGER watch AFTER INSERT ON txrelay.site_dispatches FOR EACH ROW EXECUT
 '''
 
 
-def check(sites, alias='alice'):
+def check(sites, alias):
     """Figures for a report; raises Violation with every finding."""
     account = bytes(sites.all[0].pg.value('SELECT account_id FROM txrelay.accounts WHERE alias = %s', (alias,)))
     ours = [(n, h, i, x) for n, h, i, x in sites.chain.walk() if x.signer == account]

@@ -54,6 +54,15 @@ class SitesTest(unittest.TestCase):
                 site.enqueue(10)
             sites.settle()
 
+    def test_a_chain_that_has_only_its_first_block(self):
+        """It makes one when there is something to include, so the sites begin at block 0."""
+        with Sites(2, block_ms=None, chain=('--instant',)) as sites:
+            sites.wait_leaders()
+            self.assertEqual(sites.chain.finalized_number(), 0)
+            for site in sites.all:
+                site.enqueue(3)
+            sites.settle(30)
+
     def test_three_sites_with_two_relays_each(self):
         with Sites(3, relays=2) as sites:
             sites.wait_leaders()
