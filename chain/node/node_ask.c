@@ -210,6 +210,15 @@ void node_ask_fee(struct node *n, struct node_ask *a, const uint8_t *call, size_
 
 static void got_above(struct rpc_call *call);
 
+/* From a header that does not say everything its hash is not known; the block above names it. */
+static void set_head(struct node_ask *a, const struct wire_header *h)
+{
+    struct node_head head = h->head;
+    if (!h->complete)
+        memcpy(head.hash, a->head.parent, sizeof(head.hash));
+    a->head = head;
+}
+
 /* True: there is another block to read, and its call was started. */
 static bool read_block(struct node_ask *a, const struct jv *block)
 {
@@ -220,7 +229,9 @@ static bool read_block(struct node_ask *a, const struct jv *block)
     }
     if (h.head.number < a->lowest)
         return false;
-    if (!read_list(a, jv_get(block, "extrinsics"), h.head.number) || h.head.number == a->lowest)
+    set_head(a, &h);
+    if (!read_list(a, jv_get(block, "extrinsics"), h.head.number) || h.head.number == a->lowest ||
+        (a->has && a->has(a, h.head.parent)))
         return false;
     char text[HASH_TEXT], params[HASH_TEXT + 8];
     wire_hash_text(h.head.parent, text);

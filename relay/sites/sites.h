@@ -5,6 +5,7 @@
  *   sites_config.c   values that can never be right
  *   sites_lead.c     who leads; requests of the database; what operators see
  *   sites_chain.c    heads and finalized blocks
+ *   sites_best.c     blocks that are not final
  *   sites_bytes.c    eras; signing, and reading what other sites have signed
  *   sites_submit.c   what goes to the node
  *   sites_poll.c     rows of the outbox
@@ -42,6 +43,19 @@ struct site_anchor {
     uint8_t hash[32];
 };
 
+/* Blocks of the best chain that are being read. */
+struct sites_best {
+    struct site_host *host;
+    struct node_ask ask;
+    struct buf all; /* of all extrinsics: not used */
+    bool asking, behind, nameless; /* behind: a newer head came meanwhile */
+    int64_t epoch;
+    uint8_t (*hashes)[32];
+    size_t count, room;
+    struct site_tables_seen *seen;
+    size_t seen_count, seen_room;
+};
+
 struct site_block;
 struct site_signing;
 struct site_submit;
@@ -70,7 +84,8 @@ struct site_host {
     struct site_block *blocks, **last; /* that wait for what their calls match */
     struct node_ask nonce_ask;
     bool asking;
-    uint64_t asked_at, best_next; /* the best block when it was asked; the nonce there */
+    uint64_t best_next; /* the nonce at the best block */
+    struct sites_best best;
     struct loop_timer *again;     /* a block is asked for again; NULL: closed */
     /* sites_bytes.c: what was signed, until the room receives it */
     struct site_signing *signings;
@@ -114,6 +129,10 @@ void sites_chain_forget(struct site_host *h); /* what was read is read again aft
 void sites_head(struct site_host *h);         /* a new best block */
 bool sites_waits(const struct site_host *h);  /* after lost commits */
 bool sites_anchor(const struct site_host *h, uint64_t number, uint8_t ret_hash[32]);
+
+/* sites_best.c */
+void sites_best(struct site_host *h); /* the best chain has changed */
+void sites_best_free(struct site_host *h);
 
 /* sites_bytes.c: operations of the room */
 void sites_sign(void *arg, struct site_account *a, const struct site_room_sign *s);

@@ -336,6 +336,8 @@ static void on_nonce(struct node_ask *n)
 void sites_head(struct site_host *h)
 {
     struct site_account_view v;
+    if (h->phase == HOST_LED)
+        sites_best(h);
     if (h->phase != HOST_LED || h->asking)
         return;
     site_account_view(h->site, &v);

@@ -113,6 +113,7 @@ static void sites_free(struct room *r)
     for (size_t i = 0; i < k->host_count; i++) {
         struct site_host *h = &k->hosts[i];
         loop_timer_close(h->again);
+        sites_best_free(h);
         free(h->anchors);
         free(h->members);
         free(h->setup_next);

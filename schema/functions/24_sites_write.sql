@@ -284,7 +284,8 @@ BEGIN
 END
 $$;
 
--- What is known of granted bytes: a coordinator has dispatched them, or this site's node reported them.
+-- What is known of granted bytes: a coordinator has dispatched them, this site itself if it coordinates, or this site's node
+-- reported them. The blocks that they leave are kept, as in retractions_note.
 CREATE OR REPLACE FUNCTION txrelay.site_reported(a txrelay.accounts, p_epoch bigint, p_rows txrelay.site_write[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 BEGIN
@@ -296,12 +297,19 @@ BEGIN
     UPDATE attempts t SET noted_at = clock_timestamp()
     FROM unnest(p_rows) g CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.hash = g.hash AND x.id = g.id
         AND x.account = a.account AND x.noted_at IS NULL OFFSET 0) x
-    WHERE t.ctid = x.at AND g.kind = 'noted';
+    WHERE t.ctid = x.at AND g.kind <> 'state';
+    INSERT INTO refusals AS r (account, nonce, number, error, count, first_at, last_at)
+    SELECT a.account, b.nonce, b.attempt, format('block 0x%s was retracted', encode(b.block_hash, 'hex')), 1, clock_timestamp(),
+        clock_timestamp()
+    FROM (SELECT DISTINCT x.nonce, x.attempt, x.block_hash FROM unnest(p_rows) g CROSS JOIN LATERAL (SELECT * FROM site_transactions y
+            WHERE y.id = g.id AND y.account = a.account AND y.hash = g.hash AND y.state = 'in_block' OFFSET 0) x
+          WHERE g.kind = 'state' AND (g.outcome = 'retracted' OR x.block_hash <> g.block_hash)) b
+    ON CONFLICT (account, nonce, number, error) DO UPDATE SET count = r.count + 1, last_at = excluded.last_at;
     UPDATE site_transactions p SET state = g.said, block_hash = g.block_hash, block_number = g.number, error = g.error,
         epoch = p_epoch, updated_at = clock_timestamp(),
         in_block_at = coalesce(p.in_block_at, CASE WHEN g.said IN ('in_block', 'finalized') THEN clock_timestamp() END)
     FROM (SELECT DISTINCT ON (u.id) u.id, u.hash, u.block_hash, u.number, u.error, u.kind,
-            CASE WHEN u.kind = 'noted' THEN 'broadcast' ELSE u.outcome END::tx_state AS said
+            CASE WHEN u.kind = 'state' THEN u.outcome ELSE 'broadcast' END::tx_state AS said
           FROM unnest(p_rows) u ORDER BY u.id, u.n DESC) g
         CROSS JOIN LATERAL (SELECT x.ctid AS at FROM site_transactions x WHERE x.id = g.id AND x.account = a.account
             AND x.hash = g.hash AND (g.kind = 'state' OR x.state = 'signed') OFFSET 0) x
@@ -372,7 +380,8 @@ BEGIN
     IF cardinality(v_part) > 0 THEN
         PERFORM site_dispatch(a, p_epoch, v_part);
     END IF;
-    v_part := ARRAY(SELECT g FROM unnest(v_rows) g WHERE g.kind IN ('noted', 'state') ORDER BY g.n);
+    v_part := ARRAY(SELECT g FROM unnest(v_rows) g JOIN site_accounts s ON s.account = p_account
+        WHERE g.kind IN ('noted', 'state') OR g.kind = 'dispatch' AND g.member = s.self AND g.id >= 0 ORDER BY g.n);
     IF cardinality(v_part) > 0 THEN
         PERFORM site_reported(a, p_epoch, v_part);
     END IF;

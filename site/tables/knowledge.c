@@ -20,7 +20,7 @@ void knowledge_add(struct knowledge *k, uint64_t id, uint32_t guard, int64_t dea
     HASH_ADD(hh, k->known, id, sizeof(one->id), one);
 }
 
-static struct granted *granted_of(const struct knowledge *k, const void *hash)
+struct granted *knowledge_bytes(const struct knowledge *k, const void *hash)
 {
     struct granted *g;
     HASH_FIND(hh, k->granted, hash, sizeof(g->hash), g);
@@ -30,7 +30,7 @@ static struct granted *granted_of(const struct knowledge *k, const void *hash)
 void knowledge_grant(struct knowledge *k, uint64_t id, const struct site_hash *hash)
 {
     struct known *one = knowledge_of(k, id);
-    if (!one || granted_of(k, hash))
+    if (!one || knowledge_bytes(k, hash))
         return;
     struct granted *g = xcalloc(1, sizeof(*g));
     *g = (struct granted){.hash = *hash, .known = one, .before = one->granted};
@@ -58,6 +58,6 @@ void knowledge_forget_all(struct knowledge *k)
 
 uint64_t knowledge_granted(const struct knowledge *k, const void *hash)
 {
-    const struct granted *g = granted_of(k, hash);
+    const struct granted *g = knowledge_bytes(k, hash);
     return g ? g->known->id : 0;
 }

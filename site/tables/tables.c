@@ -131,6 +131,7 @@ void site_tables_load(struct site_tables *t, uint64_t load)
     t->generation++;
     t->loaded = t->polling = false;
     knowledge_forget_all(&t->knowledge);
+    best_clear(&t->best);
     struct request *r = new_request(t, load);
     r->load = (struct store_site_load){.account = t->config.row, .epoch = t->epoch};
     store_site_load_start(t->config.store, &r->load, on_load);
@@ -361,6 +362,7 @@ void site_tables_final(struct site_tables *t, const struct site_tables_block *b)
     t->block = b;
     site_account_final(t->config.account, b->number, b->next, b->used, b->count);
     t->block = NULL;
+    best_final(&t->best, b->number);
 }
 
 void site_tables_lead(struct site_tables *t, int64_t epoch)
@@ -380,8 +382,10 @@ struct site_tables *site_tables_new(const struct site_tables_config *config)
 
 struct site_tables *site_tables_free(struct site_tables *t)
 {
-    if (t)
+    if (t) {
         knowledge_forget_all(&t->knowledge);
+        best_clear(&t->best);
+    }
     free(t);
     return NULL;
 }

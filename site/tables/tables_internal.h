@@ -2,6 +2,8 @@
  *
  *   tables.c     requests, and what becomes of their answers
  *   knowledge.c  what the room knows
+ *   best.c       hashes of the best chain
+ *   states.c     what its blocks show of granted bytes
  *   limits.c     under which runtime, and until when, a transaction may be included */
 #ifndef SITE_TABLES_INTERNAL_H
 #define SITE_TABLES_INTERNAL_H
@@ -24,6 +26,9 @@ struct granted {
     struct site_hash hash;
     struct known *known;
     struct granted *before;
+    uint64_t number; /* the block of the best chain that has them, as of `round`; 0: none */
+    uint8_t block[32];
+    uint64_t round;
     UT_hash_handle hh;
 };
 
@@ -40,6 +45,21 @@ void knowledge_forget(struct knowledge *k, struct known *one);
 void knowledge_forget_all(struct knowledge *k);
 uint64_t knowledge_granted(const struct knowledge *k, const void *hash); /* to whom; 0: nobody */
 
+struct granted *knowledge_bytes(const struct knowledge *k, const void *hash); /* NULL: nobody's */
+
+/* Hashes of the blocks from `first` on. */
+struct best {
+    uint64_t first;
+    size_t count, room;
+    uint8_t (*hashes)[32];
+};
+
+bool best_has(const struct best *b, const uint8_t hash[32]);
+/* These follow the block before `first`, and nothing follows them. */
+void best_take(struct best *b, uint64_t first, const uint8_t (*hashes)[32], size_t count);
+void best_final(struct best *b, uint64_t number); /* up to there no fork comes any more */
+void best_clear(struct best *b);
+
 struct site_tables {
     struct site_tables_config config;
     int64_t epoch;       /* 0: it is not led */
@@ -47,6 +67,10 @@ struct site_tables {
     bool loaded, polling;
     struct knowledge knowledge;
     const struct site_tables_block *block; /* the block whose effects the room receives now */
+    struct best best;
+    uint64_t rounds;
 };
+
+void tables_forget_best(struct site_tables *t);
 
 #endif

@@ -359,6 +359,33 @@ class Seen(Sites):
             self.assertIn(f'"state":"{state}"', text)
         self.assertIn('"outcome":"ok"', heard[-1][1])
 
+    def test_what_this_site_dispatches_itself_is_broadcast(self):
+        tx, = self.enqueue()
+        listener = self.listen('pending_tx_update')
+        own = self.bytes_of(tx)
+        self.write(dict(own, kind='grant', member=NORTH), dict(own, kind='dispatch', member=NORTH, extrinsic=None))
+        self.assertEqual(self.status(tx)['state'], 'broadcast')
+        self.assertIsNotNone(self.attempts(5)[0]['noted_at'])
+        (_, text), = self.heard(listener)
+        self.assertIn('"state":"broadcast"', text)
+
+    def test_blocks_that_are_left_stay_in_the_history(self):
+        tx, = self.enqueue()
+        g = self.grant(tx)
+
+        def says(outcome, block, number):
+            self.write(dict(kind='state', id=tx, hash=g['hash'], outcome=outcome, block=h32(block), number=number))
+        says('in_block', 'b', 101)
+        says('in_block', 'b', 101)
+        says('retracted', 'b', 101)
+        says('retracted', 'b', 101)
+        self.assertEqual((self.status(tx)['state'], self.status(tx)['block_number']), ('retracted', 101))
+        says('in_block', 'c', 102)
+        says('in_block', 'd', 102)  # a fork, of which nothing else was said
+        self.read_final(self.included(g), next=[6, 6, 6])
+        left = [f'block 0x{h32(block).hex()} was retracted' for block in 'bc']
+        self.assertEqual([(h['state'], h['error'], h['error_count']) for h in self.history(tx)], [('finalized', text, 1) for text in left])
+
     def test_p47_a_lost_nonce_is_told_as_a_removal_without_an_outcome(self):
         tx, = self.enqueue()
         self.grant(tx)

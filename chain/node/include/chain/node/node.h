@@ -271,6 +271,12 @@ struct node_ask {
     /* The same two: called for each signed extrinsic, before cb; its index and result are not set.
      * NULL: not called. */
     void (*each)(struct node_ask *a, const struct node_included *x);
+    /* node_ask_above: the block that `each` is called for, and in cb the lowest one that was read.
+     * Its hash is all 0 if it is not known. */
+    struct node_head head;
+    /* node_ask_above, set by the owner after the call: was the block with this hash read before?
+     * Then neither it nor what is below is read. NULL: no block was. */
+    bool (*has)(struct node_ask *a, const uint8_t hash[32]);
     /* private */
     struct node *node;
     void (*cb)(struct node_ask *a);

@@ -51,6 +51,21 @@ struct site_tables_block {
     size_t count;
 };
 
+/* Granted bytes of this site in a block of the best chain that is not final. */
+struct site_tables_seen {
+    uint64_t number;
+    uint8_t block[32], hash[SITE_HASH_BYTES];
+};
+
+/* The best chain from the block `first` on, as it is now: what is below did not change. */
+struct site_tables_best {
+    uint64_t first;
+    const uint8_t (*hashes)[32]; /* of the blocks */
+    size_t count;
+    const struct site_tables_seen *seen;
+    size_t seen_count;
+};
+
 struct site_tables *site_tables_new(const struct site_tables_config *config);
 struct site_tables *site_tables_free(struct site_tables *t);
 
@@ -76,5 +91,9 @@ void site_tables_review(struct site_tables *t, uint32_t spec_version, uint64_t f
 /* The next finalized block, to the room: with how transactions ended, for what the room wants
  * stored then. */
 void site_tables_final(struct site_tables *t, const struct site_tables_block *b);
+/* Stores which blocks of the best chain have granted bytes, for those who read statuses. */
+void site_tables_best(struct site_tables *t, const struct site_tables_best *b);
+/* Was this block of the best chain among the last ones that site_tables_best was given? */
+bool site_tables_best_has(const struct site_tables *t, const uint8_t hash[SITE_HASH_BYTES]);
 
 #endif
