@@ -47,7 +47,7 @@ struct site_anchor {
 struct sites_best {
     struct site_host *host;
     struct node_ask ask;
-    struct buf all; /* of all extrinsics: not used */
+    struct buf all;                /* of all extrinsics: not used */
     bool asking, behind, nameless; /* behind: a newer head came meanwhile */
     int64_t epoch;
     uint8_t (*hashes)[32];
@@ -86,7 +86,7 @@ struct site_host {
     bool asking;
     uint64_t best_next; /* the nonce at the best block */
     struct sites_best best;
-    struct loop_timer *again;     /* a block is asked for again; NULL: closed */
+    struct loop_timer *again; /* a block is asked for again; NULL: closed */
     /* sites_bytes.c: what was signed, until the room receives it */
     struct site_signing *signings;
     struct loop_task sign_task;

@@ -296,10 +296,11 @@ static int set_up(void **state)
         h->w = world;
         h->self = i;
         snprintf(h->address, sizeof(h->address), "127.0.0.1:%d", fx_free_port());
-        sql(s, "SET session_replication_role = replica; TRUNCATE txrelay.leadership, "
-               "txrelay.accounts, txrelay.outbox, txrelay.attempts, txrelay.finished_transactions, "
-               "txrelay.cancellations, txrelay.site_accounts, txrelay.site_peers, "
-               "txrelay.site_transactions, txrelay.site_dispatches RESTART IDENTITY");
+        sql(s,
+            "SET session_replication_role = replica; TRUNCATE txrelay.leadership, "
+            "txrelay.accounts, txrelay.outbox, txrelay.attempts, txrelay.finished_transactions, "
+            "txrelay.cancellations, txrelay.refusals, txrelay.site_accounts, txrelay.site_peers, "
+            "txrelay.site_transactions, txrelay.site_dispatches RESTART IDENTITY");
         s->row = (int32_t)number(
             s, "SELECT txrelay.relay_register('alice', decode('07' || repeat('00', 31), 'hex'), "
                "'sr25519', decode(repeat('01', 32), 'hex'), '5alice', 42)");
@@ -464,6 +465,54 @@ static void what_is_stopped_ends_in_its_database(void **state)
     assert_int_equal(in_blocks(), 0);
 }
 
+static void read_hex(const char *text, uint8_t *ret, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        char digits[3] = {text[2 * i], text[2 * i + 1], 0};
+        ret[i] = (uint8_t)strtoul(digits, NULL, 16);
+    }
+}
+
+static bool is_state(struct site *s, const char *state)
+{
+    site_tables_poll(s->tables, POLL);
+    return !strcmp(sql(s, "SELECT state FROM txrelay.site_transactions"), state);
+}
+
+/* A block has its bytes, then a fork of the same height, then another one without them. */
+static void the_best_chain_is_seen_by_those_who_read_statuses(void **state)
+{
+    struct site *s = &sites[2];
+    uint64_t first = world->chain.final + 1;
+    uint8_t hashes[1][32] = {{1}};
+    struct site_tables_seen seen = {.number = first, .block = {1}};
+    struct site_tables_best best = {
+        .first = first, .hashes = (const uint8_t(*)[32])hashes, .count = 1, .seen = &seen};
+    (void)state;
+    enqueue(s, 1);
+    WAIT_FOR(world->loop, is_state(s, "broadcast"));
+    loop_timer_stop(world->block);
+    if (!is_state(s, "broadcast"))
+        return; /* it was final already */
+    read_hex(sql(s, "SELECT encode(hash, 'hex') FROM txrelay.site_transactions"), seen.hash, 32);
+    best.seen_count = 1;
+    assert_false(site_tables_best_has(s->tables, hashes[0]));
+    site_tables_best(s->tables, &best);
+    WAIT_FOR(world->loop, is_state(s, "in_block"));
+    assert_true(site_tables_best_has(s->tables, hashes[0]));
+    hashes[0][0] = seen.block[0] = 2;
+    site_tables_best(s->tables, &best);
+    hashes[0][0] = seen.block[0] = 3;
+    best.seen_count = 0;
+    site_tables_best(s->tables, &best);
+    WAIT_FOR(world->loop, is_state(s, "retracted"));
+    assert_string_equal(sql(s, "SELECT string_agg(substr(error, 7, 4), ',' ORDER BY error) FROM "
+                               "txrelay.refusals"),
+                        "0x01,0x02");
+    loop_timer_at(world->block, loop_now_ms(world->loop));
+    check_all();
+}
+
 static int open_all(void **state)
 {
     (void)state;
@@ -499,6 +548,7 @@ int main(void)
         TEST(a_site_is_away_and_comes_back),
         TEST(an_older_leader_writes_nothing),
         TEST(what_is_stopped_ends_in_its_database),
+        TEST(the_best_chain_is_seen_by_those_who_read_statuses),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
