@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "sites/sites.h"
 
-enum { BEST_MOST = 256 }; /* blocks: where the chain is not final for so long, the newest ones */
+enum { BEST_MOST = 256 }; /* the last ones alone are read of a chain that is not final for longer */
 
 static void add_block(struct sites_best *b, const struct node_head *head)
 {

@@ -1,5 +1,5 @@
-/* The best chain above the last final block, as this site's node showed it last: its hashes, without
- * a gap. A fork replaces those from where it begins. */
+/* The best chain above the last final block, as this site's node showed it last: its hashes,
+ * without a gap. A fork replaces those from where it begins. */
 #include <stdlib.h>
 #include <string.h>
 

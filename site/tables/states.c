@@ -1,5 +1,6 @@
-/* What applications see of granted bytes before they are final: the block of the best chain that has
- * them, or that they have left. Whichever site sent them, each sender reads its own node's blocks. */
+/* What applications see of granted bytes before they are final: the block of the best chain that
+ * has them, or that they have left. Whichever site sent them, each sender reads its own node's
+ * blocks. */
 #include <stdlib.h>
 #include <string.h>
 
