@@ -209,17 +209,21 @@ void site_account_final(struct site_account *a, uint64_t height, const uint64_t 
         site__sweep(a, height, next);
 }
 
-void site_account_signed(struct site_account *a, uint32_t sender, uint64_t id,
-                         const struct site_signed *attempt)
+void site_account_signed(struct site_account *a, const struct site_room_signed *all, size_t count)
 {
-    const struct site_item item = {.sender = sender,
-                                   .id = id,
-                                   .has_bytes = attempt->data != NULL,
-                                   .valid = true,
-                                   .bytes = attempt->bytes};
-    site__cache_bytes(a, attempt);
-    site__step(
-        a, &(struct site_event){.type = SITE_EV_SIGNED, .signed_ = {.items = &item, .count = 1}});
+    struct site_item *items = xcalloc(count + 1, sizeof(*items));
+    for (size_t i = 0; i < count; i++) {
+        const struct site_signed *attempt = &all[i].attempt;
+        items[i] = (struct site_item){.sender = all[i].sender,
+                                      .id = all[i].id,
+                                      .has_bytes = attempt->data != NULL,
+                                      .valid = true,
+                                      .bytes = attempt->bytes};
+        site__cache_bytes(a, attempt);
+    }
+    site__step(a, &(struct site_event){.type = SITE_EV_SIGNED,
+                                       .signed_ = {.items = items, .count = count}});
+    free(items);
 }
 
 void site_account_stored(struct site_account *a, uint64_t batch, enum site_stored outcome)

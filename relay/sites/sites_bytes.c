@@ -18,9 +18,7 @@ enum { ERA_MIN = 4 };
 /* The room receives it from the loop. */
 struct site_signing {
     struct site_signing *next;
-    uint32_t sender;
-    uint64_t id;
-    struct site_signed result;
+    struct site_room_signed done;
     struct buf bytes;
 };
 
@@ -33,12 +31,21 @@ static void signing_free(struct site_signing *g)
 static void tell_signed(struct loop_task *task)
 {
     struct site_host *h = CONTAINER_OF(task, struct site_host, sign_task);
-    struct site_signing *g = h->signings;
+    struct site_signing *first = h->signings;
+    struct site_room_signed *all;
+    size_t count = 0;
     h->signings = NULL;
-    for (struct site_signing *next; g; g = next) {
+    for (const struct site_signing *g = first; g; g = g->next)
+        count++;
+    all = xcalloc(count + 1, sizeof(*all));
+    count = 0;
+    for (const struct site_signing *g = first; g; g = g->next)
+        all[count++] = g->done;
+    if (h->phase == HOST_LED)
+        site_account_signed(h->site, all, count);
+    free(all);
+    for (struct site_signing *g = first, *next; g; g = next) {
         next = g->next;
-        if (h->phase == HOST_LED)
-            site_account_signed(h->site, g->sender, g->id, &g->result);
         signing_free(g);
     }
 }
@@ -96,10 +103,10 @@ static int sign_bytes(struct site_host *h, const struct site_room_sign *s, const
     p.spec_version = info->spec_version;
     p.transaction_version = info->transaction_version;
     memcpy(p.genesis, info->genesis, 32);
-    g->result.bytes = (struct site_bytes){
+    g->done.attempt.bytes = (struct site_bytes){
         .key = s->key, .nonce = s->nonce, .death = era_death(p.era, anchor) - 1};
     return extrinsic_sign(info->metadata, &p, h->account->key, call, call_len, &g->bytes,
-                          g->result.bytes.hash.bytes, err);
+                          g->done.attempt.bytes.hash.bytes, err);
 }
 
 void sites_sign(void *arg, struct site_account *a, const struct site_room_sign *s)
@@ -109,16 +116,16 @@ void sites_sign(void *arg, struct site_account *a, const struct site_room_sign *
     struct buf filler = {0};
     struct err err = {0};
     (void)arg;
-    g->sender = s->sender;
-    g->id = s->id;
-    g->result.bytes.nonce = s->nonce;
+    g->done.sender = s->sender;
+    g->done.id = s->id;
+    g->done.attempt.bytes.nonce = s->nonce;
     int rc = s->call ? 0 : sign_filler_call(h->account, &filler, &err);
     if (rc == 0)
         rc = sign_bytes(h, s, s->call ? s->call : filler.data, s->call ? s->call_len : filler.len,
                         g, &err);
     if (rc == 0) {
-        g->result.data = g->bytes.data;
-        g->result.len = g->bytes.len;
+        g->done.attempt.data = g->bytes.data;
+        g->done.attempt.len = g->bytes.len;
     } else {
         log_warn("site.not_signed", "account=%s nonce=%llu code=%s text=\"%s\"", h->account->alias,
                  (unsigned long long)s->nonce, err_name(err.code), err.text);

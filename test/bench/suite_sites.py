@@ -16,7 +16,7 @@ from harness.sites import Sites
 from .stand import (CHAIN_OPTIONS, MARK, Counters, DurablePostgres, call_of, children_cpu_s, cpu_s, fund_options, quantiles, save,
                     show, spread, table)
 
-ACCOUNT, PLAIN = ('shared', 'sr25519', '//Bench//Shared'), [('plain', 'sr25519', f'//Bench//Plain{i}') for i in range(2)]
+ACCOUNT, PLAIN = ('shared', 'sr25519', '//Bench//Shared'), [(f'plain{i}', 'sr25519', f'//Bench//Plain{i}') for i in range(2)]
 KINDS = ('delegated', 'coordinated', 'plain')
 CALL_BYTES = 100
 ERA = 4096  # suite_relay says why

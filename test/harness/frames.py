@@ -19,7 +19,8 @@ from . import proc
 PATH = '/txrelay.site.v1.Sites/Exchange'
 HELLO = 0x0a  # the tag of Frame.hello
 STREAMS = 64
-KEEPALIVE = (('grpc.keepalive_time_ms', 10000), ('grpc.keepalive_timeout_ms', 5000), ('grpc.http2.max_pings_without_data', 0))
+KEEPALIVE = (('grpc.keepalive_time_ms', 10000), ('grpc.keepalive_timeout_ms', 5000), ('grpc.http2.max_pings_without_data', 0),
+             ('grpc.http2.max_ping_strikes', 0))  # relays ping more often than grpcio likes
 
 
 class Fault:

@@ -36,7 +36,7 @@ def check(sites, alias):
     account = bytes(sites.all[0].pg.value('SELECT account_id FROM txrelay.accounts WHERE alias = %s', (alias,)))
     ours = [(n, h, i, x) for n, h, i, x in sites.chain.walk() if x.signer == account]
     sent = {s['hash'] for s in sites.chain.submits() if s.get('signer')}
-    figures = {'transactions': 0, 'fillers': 0, 'gaps': 0, 'given up': 0}
+    figures = {'transactions': 0, 'duplicates': 0, 'fillers': 0, 'gaps': 0, 'given up': 0}
     on_chain = defaultdict(list)
     for number, block_hash, _, x in ours:
         on_chain[x.call].append((number, x.hash))
@@ -46,7 +46,9 @@ def check(sites, alias):
         records = invariants.Records(site.pg)
         granted |= set(records.attempts)
         for call, tx in site.committed.items():
-            found += check_transaction(site, records, tx, on_chain.pop(call, []))
+            blocks = on_chain.pop(call, [])
+            found += check_transaction(site, records, tx, blocks)
+            figures['duplicates'] += len(blocks) > 1
             figures['transactions'] += 1
         found += [f'a rolled-back transaction of site {site.name} is on the chain' for call in site.rolled_back if on_chain.pop(call, [])]
         found += check_site(site, ours, sent)

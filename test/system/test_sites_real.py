@@ -63,6 +63,22 @@ class SitesTest(unittest.TestCase):
                 site.enqueue(3)
             sites.settle(30)
 
+    def test_a_burst_takes_few_statements(self):
+        """What is signed at a time is granted, and dispatched, in one statement: else a site falls behind its chain."""
+        def requests():
+            return sum(site.relays[0].status()['requests']['started_total'] for site in sites.all)
+        with Sites(2) as sites:
+            sites.wait_leaders()
+            for site in sites.all:
+                site.enqueue(1)
+            sites.settle()
+            before, block = requests(), sites.chain.finalized_number()
+            for site in sites.all:
+                site.enqueue(500)
+            sites.settle()
+            more, blocks = requests() - before, sites.chain.finalized_number() - block
+            self.assertLess(more, 300 + 6 * blocks, f'1000 transactions in {blocks} blocks')  # a block is a statement at each site
+
     def test_three_sites_with_two_relays_each(self):
         with Sites(3, relays=2) as sites:
             sites.wait_leaders()

@@ -48,6 +48,13 @@ struct site_room_dispatch {
     struct site_signed attempt;
 };
 
+/* What became of a `sign`. */
+struct site_room_signed {
+    uint32_t sender;
+    uint64_t id;
+    struct site_signed attempt; /* data: NULL: it was not signed */
+};
+
 struct site_room_loaded {
     bool lost; /* the fields of SITE_EV_LOADED */
     uint64_t wait_until, highest, final;
@@ -121,9 +128,9 @@ void site_account_cancel(struct site_account *a, uint64_t id);
 void site_account_head(struct site_account *a, uint64_t height, uint64_t next);
 void site_account_final(struct site_account *a, uint64_t height, const uint64_t *next,
                         const struct site_used *used, size_t count);
-/* data: NULL: it was not signed. */
-void site_account_signed(struct site_account *a, uint32_t sender, uint64_t id,
-                         const struct site_signed *attempt);
+/* Give many at a time: what follows from one call is one database transaction, and one message for
+ * each site. */
+void site_account_signed(struct site_account *a, const struct site_room_signed *all, size_t count);
 void site_account_stored(struct site_account *a, uint64_t batch, enum site_stored outcome);
 
 struct site_account_view {

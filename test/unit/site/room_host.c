@@ -276,7 +276,9 @@ static void answer_sign(struct host *h, const struct job *j)
     struct extrinsic e = {0};
     make(&e, j->call, j->sign.key, j->sign.nonce, j->sign.death);
     seal(&e);
-    site_account_signed(h->account, j->sign.sender, j->sign.id, &e.s);
+    site_account_signed(
+        h->account,
+        &(struct site_room_signed){.sender = j->sign.sender, .id = j->sign.id, .attempt = e.s}, 1);
 }
 
 static void free_job(struct job *j)
