@@ -18,6 +18,12 @@
 #include "http/core/events.h"
 #include "listen/listen.h"
 
+/* Events of the ring from `from` to before `end`, as every reader without a filter gets them. */
+struct batch {
+    uint64_t from, end;
+    struct shared *piece;
+};
+
 struct hub {
     struct api *api;
     char *dsn;
@@ -34,6 +40,9 @@ struct hub {
     uint64_t beat_at, pump_at, leave_at; /* UINT64_MAX: not due */
     uint64_t rest_until;                 /* no pump before it */
     size_t writes, bytes;                /* to readers since the last pump began */
+    struct batch batches[4];             /* of the ring as it is */
+    size_t batched;                      /* how many were made */
+    struct buf text;                     /* of one reader, while it is made */
     void (*cb)(void *arg);
     void *cb_arg;
 };
@@ -85,6 +94,7 @@ void follower__beat(struct follower *f, uint64_t now);
 void follower__stale(struct follower *f);
 void follower__end(struct follower *f, const char *why);
 void follower__say(struct follower *f, struct buf *text); /* and clears it */
+void follower__forget_batches(struct hub *h);             /* the ring changes */
 void follower__free(struct follower *f);                  /* if nothing waits for it */
 
 /* follower_missed.c */

@@ -1,5 +1,6 @@
 /* One reader of events. It holds no more than what its socket has not taken: a page of rows, or
- * QUEUED_MAX bytes of the ring. One that falls behind the ring is closed, and resumes by its id. */
+ * about twice QUEUED_MAX bytes of the ring. One that falls behind the ring is closed, and resumes by
+ * its id. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,14 +36,21 @@ static void on_room(void *arg)
 
 static const struct http_stream_events stream_events = {.on_room = on_room, .on_end = on_gone};
 
+static void share(struct follower *f, struct shared *piece)
+{
+    http_stream_share(f->stream, piece);
+    f->written = true;
+    f->hub->writes++;
+    f->hub->bytes += piece->len;
+}
+
 void follower__say(struct follower *f, struct buf *text)
 {
     if (!text->len)
         return;
-    http_stream_write(f->stream, text->data, text->len);
-    f->written = true;
-    f->hub->writes++;
-    f->hub->bytes += text->len;
+    struct shared *piece = http_stream_piece(text->data, text->len);
+    share(f, piece);
+    shared_drop(piece);
     buf_clear(text);
 }
 
@@ -93,23 +101,63 @@ static void send_live(struct follower *f)
     f->told_stale = false;
 }
 
-static void pump(struct follower *f)
+/* What this reader is sent next, in h->text. */
+static void gather(struct follower *f)
 {
     struct hub *h = f->hub;
-    struct buf out = {0};
-    size_t queued = http_stream_queued(f->stream);
+    for (; f->number < recent_end(h->recent) && h->text.len < QUEUED_MAX; f->number++) {
+        const struct recent_event *ev = recent_at(h->recent, f->number);
+        if (recent_is_new(ev, f->number, f->joined, f->split_us) && event_wanted(&f->filter, ev))
+            buf_put(&h->text, ev->text, ev->len);
+    }
+}
+
+void follower__forget_batches(struct hub *h)
+{
+    for (size_t i = 0; i < ARRAY_LEN(h->batches); i++)
+        h->batches[i].piece = shared_drop(h->batches[i].piece);
+}
+
+/* Most readers want all events and are at the same one: they share one piece of memory. */
+static struct batch *batch_of(struct follower *f)
+{
+    struct hub *h = f->hub;
+    for (size_t i = 0; i < ARRAY_LEN(h->batches); i++)
+        if (h->batches[i].piece && h->batches[i].from == f->number)
+            return &h->batches[i];
+    struct batch *b = &h->batches[h->batched++ % ARRAY_LEN(h->batches)];
+    shared_drop(b->piece);
+    *b = (struct batch){.from = f->number};
+    gather(f);
+    b->end = f->number;
+    if (h->text.len)
+        b->piece = http_stream_piece(h->text.data, h->text.len);
+    buf_clear(&h->text);
+    return b;
+}
+
+static void pump(struct follower *f)
+{
+    static const struct event_filter all;
+    struct hub *h = f->hub;
     if (f->number < recent_first(h->recent)) {
         follower__end(f, "too slow: resume from your last id");
         return;
     }
-    for (; f->number < recent_end(h->recent) && queued + out.len < QUEUED_MAX; f->number++) {
-        const struct recent_event *ev = recent_at(h->recent, f->number);
-        if (recent_is_new(ev, f->number, f->joined, f->split_us) && event_wanted(&f->filter, ev))
-            buf_put(&out, ev->text, ev->len);
+    if (http_stream_queued(f->stream) >= QUEUED_MAX) {
+        f->behind = f->number < recent_end(h->recent);
+        return;
+    }
+    if (f->number >= f->joined && !memcmp(&f->filter, &all, sizeof(all))) {
+        struct batch *b = batch_of(f);
+        f->number = b->end;
+        if (b->piece)
+            share(f, b->piece);
+    } else {
+        gather(f);
+        follower__say(f, &h->text);
     }
     f->behind = f->number < recent_end(h->recent);
-    follower__say(f, &out);
-    buf_done(&out);
     if (!f->behind && h->live && !f->told_live)
         send_live(f);
 }

@@ -74,6 +74,7 @@ static void on_event(void *arg, const struct listen_event *ev)
                                .ended = ev->kind == LISTEN_FINISHED,
                                .passing = ev->kind == LISTEN_UPDATE};
     h->position_us = ev->position_us;
+    follower__forget_batches(h);
     event_id_put(&(struct event_id){ev->position_us, h->tag, recent_end(h->recent)}, id);
     buf_printf(&text, "id: %s\ndata: ", id);
     listen_format_json(ev, &text);
@@ -126,6 +127,7 @@ static void hub_free(struct hub *h)
     void *arg = h->cb_arg;
     INVARIANT(list_empty(&h->followers));
     loop_timer_close(h->timer);
+    buf_done(&h->text);
     free(h->dsn);
     free(h);
     cb(arg);
@@ -136,6 +138,7 @@ static void on_closed(void *arg)
     struct hub *h = arg;
     h->listen = NULL;
     h->closing = false;
+    follower__forget_batches(h);
     h->recent = recent_free(h->recent);
     if (h->cb)
         hub_free(h);

@@ -138,13 +138,15 @@ void loop_socket_start(struct loop_socket *s, const struct loop_socket_events *e
 
 struct outgoing {
     uv_write_t req;
-    char data[];
+    struct shared *bytes;
 };
 
 static void written(uv_write_t *req, int status)
 {
     struct loop_socket *s = CONTAINER_OF(req->handle, struct loop_socket, uv);
-    free(CONTAINER_OF(req, struct outgoing, req));
+    struct outgoing *w = CONTAINER_OF(req, struct outgoing, req);
+    shared_drop(w->bytes);
+    free(w);
     if (s->closed)
         return;
     if (status < 0)
@@ -153,17 +155,27 @@ static void written(uv_write_t *req, int status)
         s->events.on_written(s->arg);
 }
 
-void loop_socket_write(struct loop_socket *s, const void *data, size_t len)
+void loop_socket_share(struct loop_socket *s, struct shared *bytes)
 {
-    PRE(!s->closed && len > 0);
+    PRE(!s->closed && bytes->len > 0);
     if (s->ended)
         return;
-    struct outgoing *w = xmalloc(sizeof(*w) + len);
-    memcpy(w->data, data, len);
-    uv_buf_t buf = uv_buf_init(w->data, (unsigned)len);
+    struct outgoing *w = xmalloc(sizeof(*w));
+    w->bytes = shared_take(bytes);
+    uv_buf_t buf = uv_buf_init((char *)bytes->data, (unsigned)bytes->len);
     /* It fails only for a socket that is not connected: its reader says so. */
-    if (uv_write(&w->req, &s->uv.stream, &buf, 1, written) != 0)
+    if (uv_write(&w->req, &s->uv.stream, &buf, 1, written) != 0) {
+        shared_drop(w->bytes);
         free(w);
+    }
+}
+
+void loop_socket_write(struct loop_socket *s, const void *data, size_t len)
+{
+    struct shared *bytes = shared_new(len);
+    memcpy(bytes->data, data, len);
+    loop_socket_share(s, bytes);
+    shared_drop(bytes);
 }
 
 size_t loop_socket_queued(const struct loop_socket *s)

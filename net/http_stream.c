@@ -1,9 +1,13 @@
 /* Answers that go on: chunks, what is queued, and the end. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
 #include "http_conn_internal.h"
+
+enum { CRLF = 2 };
 
 struct http_stream {
     struct http_conn *conn;
@@ -48,23 +52,40 @@ static void watch(struct http_conn *c)
     http__move(c, CONN_STREAM, c->queued ? c->config.limits->stall_ms : 0);
 }
 
-void http_stream_write(struct http_stream *s, const void *data, size_t len)
+struct shared *http_stream_piece(const void *data, size_t len)
+{
+    char size[24];
+    PRE(len > 0); /* an empty chunk is the last one */
+    size_t head = (size_t)snprintf(size, sizeof(size), "%zx\r\n", len);
+    struct shared *piece = shared_new(head + len + CRLF);
+    memcpy(piece->data, size, head);
+    memcpy(piece->data + head, data, len);
+    memcpy(piece->data + head + len, "\r\n", CRLF);
+    return piece;
+}
+
+void http_stream_share(struct http_stream *s, struct shared *piece)
 {
     struct http_conn *c = s->conn;
-    struct buf chunk = {0};
-    if (!len)
-        return;
-    if (s->chunked) {
-        buf_printf(&chunk, "%zx\r\n", len);
-        buf_put(&chunk, data, len);
-        buf_puts(&chunk, "\r\n");
-        http__write_bytes(c, chunk.data, chunk.len);
-        buf_done(&chunk);
-    } else {
-        http__write_bytes(c, data, len);
-    }
+    const uint8_t *start = memchr(piece->data, '\n', piece->len);
+    INVARIANT(start);
+    if (!s->chunked)
+        http__write_bytes(c, start + 1, piece->len - (size_t)(start + 1 - piece->data) - CRLF);
+    else if (c->tls)
+        http__write_bytes(c, piece->data, piece->len);
+    else
+        loop_socket_share(c->socket, piece);
     if (!c->deadline_ms)
         watch(c);
+}
+
+void http_stream_write(struct http_stream *s, const void *data, size_t len)
+{
+    if (!len)
+        return;
+    struct shared *piece = http_stream_piece(data, len);
+    http_stream_share(s, piece);
+    shared_drop(piece);
 }
 
 size_t http_stream_queued(const struct http_stream *s)

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/host.h"
+#include "base/utf8.h"
 
 const struct http_route http_routes[HTTP_ROUTE_COUNT] = {
 #define X(id, method, path, scope) {method, path, HTTP_##scope},
@@ -32,20 +33,12 @@ static int digit(char c)
 /* Well-formed UTF-8 without control characters: it can be a value of any database. */
 static bool is_text(const char *text)
 {
-    const unsigned char *s = (const unsigned char *)text;
-    while (*s) {
-        unsigned c = *s++, more = c < 0x80 ? 0 : c < 0xc2 ? 9 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
-        uint32_t v = more == 0 ? c : c & (0x3fu >> more);
-        if (c < 0x20 || c == 0x7f || c > 0xf4 || more == 9)
+    const uint8_t *at = (const uint8_t *)text, *end = at + strlen(text);
+    while (at < end) {
+        size_t len = utf8_len(at, (size_t)(end - at));
+        if (!len || *at < 0x20 || *at == 0x7f)
             return false;
-        for (unsigned i = 0; i < more; i++, s++) {
-            if ((*s & 0xc0) != 0x80)
-                return false;
-            v = v << 6 | (*s & 0x3f);
-        }
-        if ((more == 2 && (v < 0x800 || (v >= 0xd800 && v < 0xe000))) ||
-            (more == 3 && (v < 0x10000 || v > 0x10ffff)))
-            return false;
+        at += len;
     }
     return true;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Readers of events and requests, for the suite http. http_load.py events ADDRESS TOKEN COUNT QUERY, or asks ADDRESS TOKEN RATE
-TARGET, or pages ADDRESS TOKEN COUNT. It says "ready", and at the end of its input one line of JSON: for events the delays from the
-end's own time to here (s) and how many ends each reader got; for asks how many were answered, and how late (s)."""
+TARGET, or pages ADDRESS TOKEN COUNT. It says "ready", and at the end of its input one line of JSON: for events, which reads on until
+each reader has as many ends as its input says, the delays from the end's own time to here (s); for asks how many were answered, and how late (s)."""
 import json
 import re
 import selectors
@@ -23,17 +23,19 @@ def request(token, target):
 
 
 def events(address, token, count, query):
-    select, late, ends, live = selectors.DefaultSelector(), [], [0] * int(count), 0
+    select, late, ends, live, total = selectors.DefaultSelector(), [], [0] * int(count), 0, None
     for i in range(int(count)):
         s = connect(address)
         s.sendall(request(token, '/v1/events' + query))
         s.setblocking(False)
         select.register(s, selectors.EVENT_READ, [i, b''])
     select.register(sys.stdin, selectors.EVENT_READ, None)
-    while True:
+    while total is None or min(ends) < total:
         for key, _ in select.select():
             if key.data is None:
-                return {'late': late, 'ends': ends}
+                total = int(sys.stdin.readline())
+                select.unregister(sys.stdin)
+                continue
             data = key.fileobj.recv(1 << 20)
             now = time.time()
             if not data:
@@ -48,6 +50,7 @@ def events(address, token, count, query):
             for at in FINISHED.findall(text):
                 ends[key.data[0]] += 1
                 late.append(now - datetime.fromisoformat(at.decode()).timestamp())
+    return {'late': late}
 
 
 def pages(address, token, count):

@@ -2,7 +2,8 @@
 
   late   --http-readers readers of everything at --http-rate enqueues a second: from the time of an end's record to each reader
   beside the relay's rate over --http-count transactions at --http-beside enqueues a second, alone; beside 200 pages that read all
-         events; and beside these and 500 requests a second. In turns, so that a slow minute is in all of them"""
+         events; and beside these and 500 requests a second. In turns, so that a slow minute is in all of them
+  costs  of the same runs: CPU of the relay and of the server that readers and requests add, which a busy machine changes little"""
 import json
 import os
 import statistics
@@ -11,7 +12,7 @@ import sys
 
 from harness.relay import cli
 
-from .stand import DurablePostgres, quantiles, save, table
+from .stand import DurablePostgres, children_cpu_s, cpu_s, quantiles, save, table
 from .suite_latency import Stand
 
 LOAD = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'http_load.py')
@@ -23,7 +24,8 @@ class Load:
         self.process = subprocess.Popen([sys.executable, LOAD, *map(str, args)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == 'ready\n', f'no load: {args}'
 
-    def end(self):
+    def end(self, said=''):
+        self.process.stdin.write(said)
         self.process.stdin.close()
         found = json.loads(self.process.stdout.readline())
         self.process.wait(30)
@@ -44,11 +46,8 @@ def late(server, args):
     writers.child.wait(args.http_seconds + 60)
     stand.end()
     total = stand.ask('SELECT count(*) FROM txrelay.finished_transactions')
-    probe = Load('events', address, token, 1, '?since=2020-01-01T00:00:00Z')  # live after all these ends, so the others have them
-    probe.end()
-    found = load.end()
+    found = load.end(f'{total}\n')
     stand.close()
-    assert min(found['ends']) >= total, f'{min(found["ends"])} of {total} ends'
     return {'readers': args.http_readers, 'ends': total, **{k: v * 1000 if k != 'n' else v for k, v in quantiles(found['late']).items()}}
 
 
@@ -58,13 +57,26 @@ def rate(server, args, readers, asks):
     if asks:
         loads.append(Load('asks', address, token, asks, '/v1/accounts/bench0/nonces?limit=10'))
     begun = stand.ask('SELECT extract(epoch FROM clock_timestamp())::float8')
+    used = lambda: (cpu_s(stand.relay.process.pid), children_cpu_s(server.postmaster))  # noqa: E731
+    before = used()
     writers = stand.load('-t', str(args.http_count // 4), '-R', str(args.http_beside))
     writers.child.wait(300)
     stand.end()
     count, last = stand.pg.query('SELECT count(*), extract(epoch FROM max(finished_at))::float8 FROM txrelay.finished_transactions')[0]
+    cpu = [b - a for a, b in zip(before, used())]
     found = [load.end() for load in loads]
     stand.close()
-    return count / (last - begun), found[-1] if asks else None, found[0] if readers else None
+    return count / (last - begun), cpu, found[-1] if asks else None, found[0] if readers else None
+
+
+def costs(args, cpu, ends, requests):
+    """What a way adds to the one before it."""
+    means = {name: [statistics.median(run[i] for run in runs) for i in (0, 1)] for name, runs in cpu.items()}
+    (_, alone), (_, read), (_, asked) = means.items()
+    rows = [['1,000 transactions, alone'] + [f'{s / args.http_count * 1e6:.0f}' for s in alone],
+            ['1,000 ends at a page'] + [f'{(b - a) / ends * 1000:.2f}' for a, b in zip(alone, read)],
+            ['1,000 requests'] + [f'{(b - a) / requests * 1000:.0f}' for a, b in zip(read, asked)]]
+    table('http: CPU', ['of', 'relay ms', 'server ms'], rows)
 
 
 def run(_, args):
@@ -73,11 +85,12 @@ def run(_, args):
     save(args, 'http', first)
     pages = args.http_pages
     ways = [('alone', 0, 0), (f'{pages} pages', pages, 0), (f'{pages} pages, 500 requests/s', pages, 500)]
-    rates, asked, read = {name: [] for name, _, _ in ways}, [], []
+    rates, cpu, asked, read = {name: [] for name, _, _ in ways}, {name: [] for name, _, _ in ways}, [], []
     for _ in range(args.http_rounds):
         for name, readers, asks in ways:
-            per_s, answered, seen = rate(server, args, readers, asks)
+            per_s, used, answered, seen = rate(server, args, readers, asks)
             rates[name].append(per_s)
+            cpu[name].append(used)
             if answered:
                 asked.append(answered)
             if seen:
@@ -92,6 +105,7 @@ def run(_, args):
     table('http: requests', ['answered/s', 'p50 ms', 'p99 ms'], [[f'{per_s:.0f}', f'{wait["p50"] * 1000:.1f}', f'{wait["p99"] * 1000:.1f}']])
     got, closed = statistics.median(r['bytes'] for r in read), sum(r['closed'] for r in read)
     table('http: pages', ['MB in a run', 'closed as too slow'], [[f'{got / 1e6:.0f}', str(closed)]])
-    results = {'late': first, 'rates': rates, 'pages': read, 'requests': {'per_s': per_s, **wait}}
+    costs(args, cpu, pages * args.http_count / 1000, statistics.median(a['answered'] for a in asked) / 1000)
+    results = {'late': first, 'rates': rates, 'cpu': cpu, 'pages': read, 'requests': {'per_s': per_s, **wait}}
     save(args, 'http', results)
     return results

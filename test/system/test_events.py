@@ -146,6 +146,12 @@ class EventsTest(unittest.TestCase):
                 self.assertEqual(self.stream(relay, good, query).status, status, query)
             self.assertEqual(self.stream(relay, good, last='9' * 18 + '-00000001-1').status, 400)
             self.assertEqual(self.stream(relay, 'txr_' + '0' * 64).status, 401)
+            # There are 300 readers at most; the next one is sent to another relay.
+            streams += [self.stream(relay, good) for _ in range(300 - len(streams) - len(only) - 1)]
+            for _ in range(2):
+                refused = Events(address(relay), good)
+                self.addCleanup(refused.close)
+                self.assertEqual(refused.status, 503)
             # Silence is filled; a token that is revoked is no longer good, also for whom it let in.
             proc.wait_for('a comment', lambda: 'still here' in streams[0].comments, 30)
             cli('token', 'revoke', 'reads', '--database', world.pg.dsn)

@@ -102,6 +102,9 @@ class Http(unittest.TestCase):
             self.assertEqual(again, (201, made))
             status, problem = ask('POST', '/v1/transactions', {'account': 'alice', 'call': '0x' + remark('two').hex(), 'key': 'order-1'})
             self.assertEqual((status, problem['code']), (409, 'key_conflict'))
+            status, problem = ask('POST', '/v1/transactions', {'account': 'alice', 'call': '0x' + remark('one').hex(), 'key': 'order-1'},
+                                  Idempotency_Key='order-2')
+            self.assertEqual((status, problem['detail']), (400, 'the header Idempotency-Key and the field key differ'))
             proc.wait_for('a chain', lambda: ask('POST', '/v1/transactions', {
                 'account': 'alice', 'dry_run': True, 'call': '0x' + remark('x').hex()})[0] == 200, 30)
             by_name = {'account': 'alice', 'call': {'pallet': 'System', 'name': 'remark', 'args': ['0x' + b'three'.hex()]}}
@@ -307,6 +310,9 @@ class Http(unittest.TestCase):
             answers = [client.ask('GET', '/v1/cluster', token='x' * 40)[0] for _ in range(100)]
             self.assertEqual(set(answers), {401, 429})
             self.assertIn('http.refused', relay.text())
+            # Of a flood a few a second are logged, and the others counted: lines and counts together are no more than what was refused.
+            proc.wait_for('a count in the log', lambda: client.ask('GET', '/v1/cluster', token='x' * 40) and re.search(
+                r'http.refused .*unlogged=[1-9]', relay.text()), 30)
             proc.wait_for('its turn among guesses', lambda: client.ask('GET', '/v1/cluster', token='x' * 40)[0] == 429
                           and client.ask('GET', '/v1/cluster')[0] == 200, 30)
 

@@ -1,4 +1,4 @@
-/* Characters of UTF-8, by their length alone: overlong forms and surrogates are not looked for. */
+/* Characters of well-formed UTF-8: no overlong form, no surrogate, nothing above U+10FFFF. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 

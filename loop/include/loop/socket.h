@@ -4,6 +4,7 @@
 #ifndef LOOP_SOCKET_H
 #define LOOP_SOCKET_H
 
+#include "base/shared.h"
 #include "loop/loop.h"
 
 struct loop_listener;
@@ -35,6 +36,8 @@ struct loop_socket *loop_socket_connect(struct loop *l, const char *address,
                                         struct err *err);
 void loop_socket_start(struct loop_socket *s, const struct loop_socket_events *events, void *arg);
 void loop_socket_write(struct loop_socket *s, const void *data, size_t len); /* copied */
+void loop_socket_share(struct loop_socket *s,
+                       struct shared *bytes);           /* an owner of them till sent */
 size_t loop_socket_queued(const struct loop_socket *s); /* bytes that the kernel has not taken */
 /* The other end, for people: "192.0.2.1:4711", or "unix". */
 const char *loop_socket_name(const struct loop_socket *s);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/shared.h"
 #include "loop/loop.h"
 #include "net/tls.h"
 
@@ -86,6 +87,9 @@ struct http_stream_events {
 struct http_stream *http_stream_start(struct http_request *r, const struct http_answer *a,
                                       const struct http_stream_events *events, void *arg);
 void http_stream_write(struct http_stream *s, const void *data, size_t len); /* copied */
+/* The same bytes for many streams, which own what http_stream_piece made until it is sent. */
+struct shared *http_stream_piece(const void *data, size_t len);
+void http_stream_share(struct http_stream *s, struct shared *piece);
 size_t http_stream_queued(const struct http_stream *s); /* bytes that the kernel has not taken */
 void http_stream_end(struct http_stream *s);            /* what is queued is still sent; frees s */
 

@@ -21,8 +21,53 @@
 #include "base/host.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/shared.h"
 #include "base/sm.h"
 #include "base/tx.h"
+#include "base/utf8.h"
+
+/* Every sequence of one to four bytes out of the ones at a border, against a table of ranges. */
+static void only_well_formed_utf8_is_a_character(void **state)
+{
+    static const struct {
+        uint8_t first[2], second[2];
+        size_t len;
+    } forms[] = {{{0x00, 0x7f}, {0x00, 0xff}, 1}, {{0xc2, 0xdf}, {0x80, 0xbf}, 2},
+                 {{0xe0, 0xe0}, {0xa0, 0xbf}, 3}, {{0xe1, 0xec}, {0x80, 0xbf}, 3},
+                 {{0xed, 0xed}, {0x80, 0x9f}, 3}, {{0xee, 0xef}, {0x80, 0xbf}, 3},
+                 {{0xf0, 0xf0}, {0x90, 0xbf}, 4}, {{0xf1, 0xf3}, {0x80, 0xbf}, 4},
+                 {{0xf4, 0xf4}, {0x80, 0x8f}, 4}};
+    static const uint8_t tails[] = {0x00, 0x7f, 0x80, 0xbf, 0xc0, 0xff};
+    (void)state;
+    for (unsigned pair = 0; pair < 0x10000; pair++)
+        for (size_t tail = 0; tail < sizeof(tails) * sizeof(tails); tail++)
+            for (size_t left = 1; left <= 4; left++) {
+                uint8_t at[] = {(uint8_t)(pair >> 8), (uint8_t)pair, tails[tail % sizeof(tails)],
+                                tails[tail / sizeof(tails)]};
+                size_t want = 0;
+                for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+                    if (at[0] >= forms[i].first[0] && at[0] <= forms[i].first[1] &&
+                        at[1] >= forms[i].second[0] && at[1] <= forms[i].second[1])
+                        want = forms[i].len;
+                for (size_t i = 2; i < want; i++)
+                    if (at[i] < 0x80 || at[i] > 0xbf)
+                        want = 0;
+                if (utf8_len(at, left) != (want <= left ? want : 0))
+                    fail_msg("%02x %02x %02x %02x of %zu", at[0], at[1], at[2], at[3], left);
+            }
+}
+
+static void shared_bytes_stay_until_the_last_owner_goes(void **state)
+{
+    (void)state;
+    struct shared *s = shared_new(3);
+    memcpy(s->data, "abc", s->len);
+    assert_ptr_equal(shared_take(s), s);
+    assert_null(shared_drop(s));
+    assert_memory_equal(s->data, "abc", 3);
+    assert_null(shared_drop(s));
+    assert_null(shared_drop(NULL));
+}
 
 static void buf_grows_and_keeps(void **state)
 {
@@ -408,6 +453,8 @@ int main(void)
         cmocka_unit_test(trace_contexts),
         cmocka_unit_test(hosts),
         cmocka_unit_test(urls_without_secrets),
+        cmocka_unit_test(only_well_formed_utf8_is_a_character),
+        cmocka_unit_test(shared_bytes_stay_until_the_last_owner_goes),
         cmocka_unit_test(buf_grows_and_keeps),
         cmocka_unit_test(hex_both_ways),
         cmocka_unit_test(errors_have_one_table),

@@ -33,8 +33,9 @@ struct recent;
 
 struct recent *recent_new(size_t events_max, size_t bytes_max);
 struct recent *recent_free(struct recent *r);
-/* Copies it; the oldest ones make room. Its number is the recent_end before. A passing event of its
- * id is replaced from now on: who has not read it does without it. */
+/* Copies it; the oldest ones make room. Its number is the recent_end before. If the ring holds a
+ * passing event of the same id, that one is marked as replaced, and readers that have not read it
+ * yet are not sent it: they get the newer event alone. */
 void recent_put(struct recent *r, const struct recent_event *ev);
 uint64_t recent_first(const struct recent *r); /* number of the oldest event; from 1 on */
 uint64_t recent_end(const struct recent *r);   /* number of the next one */
@@ -74,12 +75,13 @@ struct event_filter {
     int64_t id;                  /* 0: any */
     char state[EVENT_STATE_MAX]; /* or outcome; "": any */
 };
-/* What was replaced is wanted only by who asks for a state, because it may be that one. */
+/* A replaced event is sent only to readers that filter by a state: the newer event has another
+ * state, so they would miss the one that they asked for. */
 bool event_wanted(const struct event_filter *f, const struct recent_event *ev);
 
-/* How long the next writes to the readers wait after these, in ms. Each write is a system call here
- * and wakes a reader there, so many readers get more at a time. Streams then take a bounded share
- * of the machine, however many there are and however much happens. */
+/* How many ms pass before the readers are written to again, after this many writes and bytes. Each
+ * write costs a system call, and wakes a reader. The longer the pause, the more events one write
+ * carries, so the streams take a bounded share of the machine. */
 uint64_t events_pause_ms(size_t writes, size_t bytes);
 
 #endif
