@@ -138,7 +138,6 @@ static struct batch *batch_of(struct follower *f)
 
 static void pump(struct follower *f)
 {
-    static const struct event_filter all;
     struct hub *h = f->hub;
     if (f->number < recent_first(h->recent)) {
         follower__end(f, "too slow: resume from your last id");
@@ -148,7 +147,7 @@ static void pump(struct follower *f)
         f->behind = f->number < recent_end(h->recent);
         return;
     }
-    if (f->number >= f->joined && !memcmp(&f->filter, &all, sizeof(all))) {
+    if (f->number >= f->joined && !f->filter.account && !f->filter.id && !*f->filter.state) {
         struct batch *b = batch_of(f);
         f->number = b->end;
         if (b->piece)

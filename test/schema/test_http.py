@@ -1,5 +1,6 @@
 """Tokens of the HTTP interface are kept as hashes and do what their scopes say; each operation leaves a record."""
-import re
+import hashlib
+import itertools
 
 import psycopg2
 
@@ -104,18 +105,74 @@ class Pages(Case):
     FRESH = True
     ROWS, MOST = 30000, 1500
 
+    def setUp(self):
+        super().setUp()
+        self.prepared = set()
+
+    def fill(self, many, few, queued, rows):
+        """`many` has most ends; `few` has the ids from 101 to 110, and 5 of what waits among many."""
+        self.owner.rows('''INSERT INTO txrelay.finished_transactions (id, account, nonce, outcome, state, hash, created_at, finished_at, creator, key)
+            SELECT n, CASE WHEN n BETWEEN 101 AND 110 THEN %s ELSE %s END, n, CASE WHEN n = 105 THEN 'unknown' WHEN n %% 100 = 0 THEN 'failed'
+                ELSE 'ok' END::txrelay.tx_outcome, 'finalized', sha256(n::text::bytea), at, at,
+                CASE WHEN n IN (107, 9000) THEN 'rare' ELSE 'app' END, 'key-' || n
+            FROM generate_series(1, %s) n, LATERAL (SELECT clock_timestamp() - (%s - n) * interval '30 ms' AS at) t''', few, many, rows, rows)
+        self.owner.rows('''INSERT INTO txrelay.outbox (id, account, call, created_at, creator, not_before)
+            SELECT %s + n, CASE WHEN n <= 5 THEN %s ELSE %s END, '\\x01', clock_timestamp(), 'app', CASE WHEN n %% 2 = 0 THEN clock_timestamp() END
+            FROM generate_series(1, %s) n''', rows, few, many, queued)
+        self.owner.rows('VACUUM ANALYZE txrelay.finished_transactions, txrelay.outbox')
+
+    def test_every_pair_of_filters_reads_a_bounded_part(self):
+        """Whatever is asked for, a page reads no more than 20,000 rows by id, and 20,000 to learn that an account is large. What pages have
+        together is what a plain comparison finds."""
+        rows, queued, page = 50000, 500, 100
+        for name, number in (('many', 43), ('few', 44)):
+            self.register(self.relay, name, number)
+        many, few = (self.owner.value('SELECT account FROM txrelay.accounts WHERE alias = %s', name) for name in ('many', 'few'))
+        self.fill(many, few, queued, rows)
+        middle = self.owner.value('SELECT created_at::text FROM txrelay.finished_transactions WHERE id = %s', rows // 2)
+        filters = {'p1': ('few', 'many'), 'p2': ('finalized', 'queued', 'finished'), 'p3': ('unknown', 'ok'), 'p4': ('key-107', 'none'),
+                   'p5': ('rare', 'nobody'), 'p6': ('0x' + hashlib.sha256(b'107').hexdigest(),), 'p7': (107, 20000),
+                   'p8': (middle, '2100-01-01T00:00:00Z'), 'p9': (middle, '2000-01-01T00:00:00Z'), 'p11': (rows // 2, 108)}
+        self.owner.rows("INSERT INTO txrelay.attempts (account, nonce, number, id, hash, extrinsic, tip, spec_version, transaction_version, block, epoch) "
+                        "SELECT account, nonce, 1, id, hash, '\\x01', 0, 1, 1, 1, 1 FROM txrelay.finished_transactions WHERE id = 107")
+        plain = self.owner.rows("""SELECT id, account, 'finished', state::text, outcome::text, key, creator, nonce, created_at
+            FROM txrelay.finished_transactions UNION ALL SELECT id, account, 'outbox', 'queued', NULL, key, creator, NULL, created_at
+            FROM txrelay.outbox ORDER BY id DESC""")
+        when = {text: self.owner.value('SELECT %s::timestamptz', text) for text in (*filters['p8'], *filters['p9'])}
+        fits = {'p1': lambda r, v: r[1] == {'few': few, 'many': many}[v], 'p2': lambda r, v: v in r[2:4], 'p3': lambda r, v: r[4] == v,
+                'p4': lambda r, v: r[5] == v, 'p5': lambda r, v: r[6] == v, 'p6': lambda r, v: r[0] == 107, 'p7': lambda r, v: r[7] == v,
+                'p8': lambda r, v: r[8] >= when[v], 'p9': lambda r, v: r[8] < when[v], 'p11': lambda r, v: r[0] < v}
+        for one, two in itertools.combinations(filters, 2):
+            for given in ({one: a, two: b} for a in filters[one] for b in filters[two]):
+                with self.subTest(given):
+                    found, cursor, pages = [], {}, 0
+                    while pages < 6 and len(found) < page:
+                        answer, read = self.ask('transactions.sql', 11, **{**given, 'p10': page, **cursor})
+                        self.assertLess(read, 45000)
+                        found += [t['id'] for t in answer['transactions']]
+                        pages += 1
+                        if answer['next'] is None:
+                            break
+                        cursor = {'p11': int(answer['next'])}
+                    want = (r[0] for r in plain if fits[one](r, given[one]) and fits[two](r, given[two]))
+                    self.assertEqual(found, list(itertools.islice(want, max(page, len(found)))))
+                    if given.get('p1') == 'few':
+                        self.assertEqual(pages, 1)  # an account with few of many rows is looked at whole
+
     def ask(self, file, count, **given):
         """The statement's answer, and how many rows it read."""
-        text = (ROOT / 'http' / 'sql' / file).read_text()
-        text = re.sub(r'\$(\d+)', lambda m: f'%(p{m.group(1)})s', text.replace('%', '%%'))
+        name = file.replace('.', '_')
+        if name not in self.prepared:
+            self.relay.rows('SET plan_cache_mode = force_generic_plan')  # as http/api.c
+            self.relay.rows('SET enable_seqscan = off')  # so few rows a planner would read whole; a million it does not
+            self.relay.rows(f'PREPARE {name} AS ' + (ROOT / 'http' / 'sql' / file).read_text())
+            self.prepared.add(name)
         self.relay.begin()
-        self.relay.rows('SET LOCAL enable_seqscan = off')  # so few rows a planner would read whole; a million it does not
         read = '''SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int FROM pg_stat_xact_user_tables
                   WHERE schemaname = 'txrelay' AND relname LIKE 'finished%%' '''
         before = self.relay.value(read)
-        with self.relay.conn.cursor() as cur:
-            cur.execute(text, {f'p{i}': given.get(f'p{i}') for i in range(1, count + 1)})
-            answer = cur.fetchone()[0]
+        places = f'({", ".join(["%s"] * count)})' if count else ''
+        answer = self.relay.value(f'EXECUTE {name}{places}', *[given.get(f'p{i}') for i in range(1, count + 1)])
         after = self.relay.value(read)
         self.relay.commit()
         return answer, after - before
