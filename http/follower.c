@@ -1,6 +1,6 @@
-/* One reader of events. It holds no more than what its socket has not taken: a page of rows, or about
- * twice QUEUED_MAX bytes of the ring. One that falls behind the ring is closed, and resumes by its
- * id. */
+/* One reader of events. It holds no more than what its socket has not taken: a page of rows, or
+ * twice QUEUED_MAX bytes of the ring and an event. One that falls behind the ring is closed, and
+ * resumes by its id. */
 #include <stdlib.h>
 #include <string.h>
 
