@@ -28,14 +28,19 @@ const struct kept_call *site__call(const struct site_account *a, uint32_t sender
 }
 
 bool site__cache_call(struct site_account *a, uint32_t sender, uint64_t id, const uint8_t *call,
-                      size_t len)
+                      size_t len, const struct site_terms *terms)
 {
-    if (site__call(a, sender, id))
+    struct kept_call *c;
+    const struct kept_key key = {sender, id};
+    HASH_FIND(hh, a->calls, &key, sizeof(key), c);
+    if (c) {
+        c->terms = *terms; /* its sender may have changed them */
         return true;
+    }
     if (sender != a->self && !room_for(a, len))
         return false;
-    struct kept_call *c = xcalloc(1, sizeof(*c));
-    *c = (struct kept_call){.key = {sender, id}, .data = copy_of(a, call, len), .len = len};
+    c = xcalloc(1, sizeof(*c));
+    *c = (struct kept_call){.key = key, .data = copy_of(a, call, len), .len = len, .terms = *terms};
     HASH_ADD(hh, a->calls, key, sizeof(c->key), c);
     return true;
 }

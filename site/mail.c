@@ -25,6 +25,7 @@ static bool fill(const struct site_account *a, const struct site_message *m,
             return false;
         ret->call = call->data;
         ret->call_len = call->len;
+        ret->terms = call->terms;
     }
     if (!from->has_bytes || !brings_bytes(m->type))
         return true;
@@ -87,7 +88,7 @@ static bool take(struct site_account *a, uint32_t from, enum site_message_type t
     /* Its own transactions are all that a site may delegate. */
     bool theirs = item->item.sender == from;
     if (type == SITE_MSG_DELEGATE && theirs &&
-        !site__cache_call(a, from, ret->id, item->call, item->call_len))
+        !site__cache_call(a, from, ret->id, item->call, item->call_len, &item->terms))
         return false;
     if (item->extrinsic) {
         bool ours = type == SITE_MSG_PROPOSE ? ret->sender == a->self : theirs;

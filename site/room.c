@@ -20,6 +20,11 @@ static void sign(struct site_account *a, const struct site_effect *fx)
                                .nonce = fx->bytes.nonce,
                                .death = fx->height};
     PRE(call || (fx->id & SITE_FILLER));
+    if (call) {
+        s.tip = call->terms.tip;
+        if (call->terms.last && call->terms.last < s.death)
+            s.death = call->terms.last;
+    }
     a->room->ops->sign(a->room->arg, a, &s);
 }
 
@@ -127,7 +132,7 @@ void site_account_lead(struct site_account *a, bool leads)
 
 static void cache_row(struct site_account *a, const struct site_room_row *row)
 {
-    site__cache_call(a, a->self, row->id, row->call, row->call_len);
+    site__cache_call(a, a->self, row->id, row->call, row->call_len, &row->terms);
     for (size_t i = 0; i < row->count; i++)
         site__cache_bytes(a, &row->attempts[i]);
 }

@@ -20,6 +20,7 @@ struct kept_call {
     struct kept_key key;
     uint8_t *data;
     size_t len;
+    struct site_terms terms;
     UT_hash_handle hh;
 };
 
@@ -67,7 +68,7 @@ struct site_account *site__account(const struct site_room *r,
 /* cache.c: what it has stays as it is. Beyond the cap nothing of other sites is cached. */
 
 bool site__cache_call(struct site_account *a, uint32_t sender, uint64_t id, const uint8_t *call,
-                      size_t len); /* false: it is not kept */
+                      size_t len, const struct site_terms *terms); /* false: it is not kept */
 const struct kept_call *site__call(const struct site_account *a, uint32_t sender, uint64_t id);
 void site__cache_bytes(struct site_account *a, const struct site_signed *s);
 const struct kept_bytes *site__bytes(const struct site_account *a, const struct site_hash *hash);

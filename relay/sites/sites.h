@@ -139,7 +139,8 @@ void sites_sign(void *arg, struct site_account *a, const struct site_room_sign *
 bool sites_read(void *arg, struct site_account *a, uint64_t own, const uint8_t *data, size_t len,
                 const uint8_t *call, size_t call_len, struct site_bytes *ret);
 void sites_sign_end(struct site_host *h);
-void sites_describe(void *arg, const uint8_t *data, size_t len, struct store_site_write *ret);
+void sites_describe(void *arg, const uint8_t *data, size_t len, struct store_site_write *ret,
+                    char ret_tip[40]);
 
 /* sites_submit.c */
 void sites_submit(void *arg, struct site_account *a, const struct site_signed *attempt);

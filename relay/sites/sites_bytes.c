@@ -60,23 +60,31 @@ void sites_sign_end(struct site_host *h)
     h->signings = NULL;
 }
 
-/* The longest era that begins at the anchor and is over at the latest with the block `death`. */
-static uint32_t period_of(uint64_t anchor, uint64_t death)
+/* An era of this length that is over with the block `death` at the latest, and not now. Where that
+ * is near, it begins further below the last block that was read. */
+static bool fits(const struct site_host *h, uint32_t period, uint64_t death, uint64_t *ret,
+                 uint8_t ret_hash[32])
 {
-    uint32_t period = 4096;
-    while (period >= ERA_MIN && anchor + period - 1 > death)
-        period /= 2;
-    return period;
-}
-
-/* The block on which an era begins now; false: none was read yet. */
-static bool choose_anchor(const struct site_host *h, uint64_t *ret, uint8_t ret_hash[32])
-{
-    uint64_t from = h->read > ANCHOR_BEHIND ? h->read - ANCHOR_BEHIND : 0;
-    for (*ret = from; *ret <= h->read; (*ret)++)
-        if (sites_anchor(h, *ret, ret_hash))
+    uint64_t near = h->read > ANCHOR_BEHIND ? h->read - ANCHOR_BEHIND : 0;
+    if (death + 1 < period)
+        return false;
+    *ret = death + 1 - period < near ? death + 1 - period : near;
+    for (; *ret <= h->read && *ret + period - 1 <= death; (*ret)++)
+        if (*ret + period - 1 > h->read && sites_anchor(h, *ret, ret_hash))
             return true;
     return false;
+}
+
+/* The longest one. 0: there is none. */
+static uint32_t choose_era(const struct site_host *h, uint64_t death, uint64_t *ret_anchor,
+                           uint8_t ret_hash[32])
+{
+    uint32_t period = 4096;
+    while (period > h->era_blocks)
+        period /= 2;
+    while (period >= ERA_MIN && !fits(h, period, death, ret_anchor, ret_hash))
+        period /= 2;
+    return period >= ERA_MIN ? period : 0;
 }
 
 static int sign_bytes(struct site_host *h, const struct site_room_sign *s, const uint8_t *call,
@@ -84,19 +92,20 @@ static int sign_bytes(struct site_host *h, const struct site_room_sign *s, const
 {
     struct service *service = h->room->room.service;
     const struct node_info *info = node_info(service->node);
-    struct extrinsic_params p = {.nonce = s->nonce, .metadata_hash = service->config.metadata_hash};
-    uint64_t anchor;
-    if (!info || !choose_anchor(h, &anchor, p.era_block_hash))
-        return err_set(err, ERR_NET, "no node is connected, or no block was read yet");
+    struct extrinsic_params p = {
+        .nonce = s->nonce, .tip = s->tip, .metadata_hash = service->config.metadata_hash};
+    uint64_t anchor = 0;
+    if (!info)
+        return err_set(err, ERR_NET, "no node is connected");
     bool own = s->sender == h->self && s->call;
-    uint64_t deadline = own ? site_tables_deadline(h->tables, s->id) : UINT64_MAX;
-    uint32_t period = period_of(anchor, s->death < deadline ? s->death : deadline);
-    if (period < ERA_MIN)
+    uint32_t period = choose_era(h, s->death, &anchor, p.era_block_hash);
+    if (!period)
         return err_set(err, ERR_NET,
                        "block %llu is the last one that was read: no era ends with "
                        "block %llu",
                        (unsigned long long)h->read, (unsigned long long)s->death);
-    if (own && !site_tables_allows(h->tables, s->id, info->spec_version, 0))
+    if (own && !site_tables_allows(h->tables, s->id, info->spec_version,
+                                   &(struct site_terms){.tip = s->tip}))
         return err_set(err, ERR_NET, "it was encoded for another runtime than spec version %u",
                        info->spec_version);
     p.era = era_mortal(period, anchor);
@@ -178,16 +187,17 @@ bool sites_read(void *arg, struct site_account *a, uint64_t own, const uint8_t *
     bool good = false;
     (void)arg;
     if (!info || extrinsic_decode(info->metadata, data, len, &v, &err) ||
-        !is_own_signer(h->account, &v) || !v.has_nonce || v.tip ||
-        !is_own_call(&v, call, call_len) || !facts_of(h, info, &v, &facts) ||
-        extrinsic_verify(info->metadata, &v, &facts, &good, &err))
+        !is_own_signer(h->account, &v) || !v.has_nonce || !is_own_call(&v, call, call_len) ||
+        !facts_of(h, info, &v, &facts) || extrinsic_verify(info->metadata, &v, &facts, &good, &err))
         return false;
     *ret = (struct site_bytes){.nonce = v.nonce, .death = era_death(v.era, now_final(h, info)) - 1};
     hash_blake2b_256(data, len, ret->hash.bytes);
-    return good && (!own || site_tables_allows(h->tables, own, info->spec_version, ret->death));
+    const struct site_terms has = {.last = ret->death, .tip = v.tip};
+    return good && (!own || site_tables_allows(h->tables, own, info->spec_version, &has));
 }
 
-void sites_describe(void *arg, const uint8_t *data, size_t len, struct store_site_write *ret)
+void sites_describe(void *arg, const uint8_t *data, size_t len, struct store_site_write *ret,
+                    char ret_tip[40])
 {
     struct site_host *h = arg;
     const struct node_info *info = node_info(h->room->room.service->node);
@@ -196,6 +206,7 @@ void sites_describe(void *arg, const uint8_t *data, size_t len, struct store_sit
     if (!info || extrinsic_decode(info->metadata, data, len, &v, &err))
         return;
     ret->birth = ret->bytes.death + 1 - (int64_t)v.era.period;
+    ret->tip = u128_text(v.tip, ret_tip);
     ret->spec_version = info->spec_version;
     ret->transaction_version = info->transaction_version;
 }

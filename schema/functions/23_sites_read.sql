@@ -1,10 +1,11 @@
 -- txrelay: sites: what the leader of an account that has sites reads.
 
--- The tip that is asked for: an application may have raised it.
-CREATE OR REPLACE FUNCTION txrelay.site_tip(p_id bigint, p_tip numeric) RETURNS numeric
+-- The tip that its next bytes pay: its own, or the policy's, or what it was raised to, within its bound and the policy's.
+CREATE OR REPLACE FUNCTION txrelay.site_tip(a txrelay.accounts, p_id bigint, p_tip numeric, p_max_tip numeric) RETURNS numeric
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 BEGIN
-    RETURN greatest(p_tip, (SELECT b.tip FROM bumps b WHERE b.id = p_id));
+    RETURN least(greatest(coalesce(p_tip, (a.policy ->> 'tip_start')::numeric, 0), (SELECT b.tip FROM bumps b WHERE b.id = p_id)),
+        p_max_tip, (a.policy ->> 'tip_cap')::numeric);
 END
 $$;
 
@@ -44,7 +45,7 @@ BEGIN
             0 AS number
         FROM site_peers k WHERE k.account = p_account
         UNION ALL
-        SELECT 2, 'tx', s.self, x.id, NULL, NULL, NULL, NULL, NULL, x.call, x.guard, site_tip(x.id, x.tip), x.max_tip, x.deadline_block,
+        SELECT 2, 'tx', s.self, x.id, NULL, NULL, NULL, NULL, NULL, x.call, x.guard, site_tip(a, x.id, x.tip, x.max_tip), x.max_tip, x.deadline_block,
             x.traceparent, coalesce(x.stop, false), 0 FROM tx x
         UNION ALL
         SELECT 2, 'grant', t.coordinator, x.id, t.hash, t.site_key, t.nonce, t.era_death, t.extrinsic, NULL, NULL, NULL, NULL, NULL,
@@ -113,7 +114,7 @@ BEGIN
         UNION ALL
         SELECT t.id, t.deadline FROM site_transactions t WHERE t.account = p_account AND t.deadline <= v_now
     ), found AS (
-        SELECT 1 AS part, 'row' AS kind, n.id, n.call, n.guard, site_tip(n.id, n.tip) AS tip, n.max_tip, n.deadline_block, n.traceparent, NULL::text AS outcome,
+        SELECT 1 AS part, 'row' AS kind, n.id, n.call, n.guard, site_tip(a, n.id, n.tip, n.max_tip) AS tip, n.max_tip, n.deadline_block, n.traceparent, NULL::text AS outcome,
             NULL::text AS error, n.place
         FROM new n WHERE n.before < 16777216 AND n.place <= p_limit
         UNION ALL

@@ -11,12 +11,12 @@ struct known *knowledge_of(const struct knowledge *k, uint64_t id)
     return one;
 }
 
-void knowledge_add(struct knowledge *k, uint64_t id, uint32_t guard, int64_t deadline_block)
+void knowledge_add(struct knowledge *k, uint64_t id, uint32_t guard, const struct site_terms *terms)
 {
     if (knowledge_of(k, id))
         return;
     struct known *one = xcalloc(1, sizeof(*one));
-    *one = (struct known){.id = id, .guard = guard, .deadline_block = deadline_block};
+    *one = (struct known){.id = id, .guard = guard, .terms = *terms};
     HASH_ADD(hh, k->known, id, sizeof(one->id), one);
 }
 

@@ -7,19 +7,13 @@
 enum { ERA_MIN = 4 };
 
 bool site_tables_allows(const struct site_tables *t, uint64_t id, uint32_t spec_version,
-                        uint64_t death)
+                        const struct site_terms *has)
 {
     const struct known *k = knowledge_of(&t->knowledge, id);
     if (!k)
         return true;
     return (!k->guard || k->guard == spec_version) &&
-           (k->deadline_block <= 0 || death <= (uint64_t)k->deadline_block);
-}
-
-uint64_t site_tables_deadline(const struct site_tables *t, uint64_t id)
-{
-    const struct known *k = knowledge_of(&t->knowledge, id);
-    return k && k->deadline_block > 0 ? (uint64_t)k->deadline_block : UINT64_MAX;
+           (!k->terms.last || has->last <= k->terms.last) && has->tip == k->terms.tip;
 }
 
 /* The core ends it when none of its bytes can be included any more. */
@@ -33,7 +27,7 @@ void site_tables_review(struct site_tables *t, uint32_t spec_version, uint64_t f
 {
     for (struct known *k = t->knowledge.known; k; k = k->hh.next) {
         bool other = k->guard && k->guard != spec_version;
-        bool late = k->deadline_block > 0 && final + ERA_MIN > (uint64_t)k->deadline_block;
+        bool late = k->terms.last && final + ERA_MIN > k->terms.last;
         if (k->outcome[0] || (!other && !late))
             continue;
         if (other)
@@ -42,8 +36,8 @@ void site_tables_review(struct site_tables *t, uint32_t spec_version, uint64_t f
                      k->guard, spec_version);
         else
             snprintf(k->error, sizeof(k->error),
-                     "its deadline is block %lld: too near to be signed with block %llu final",
-                     (long long)k->deadline_block, (unsigned long long) final);
+                     "its deadline is block %llu: too near to be signed with block %llu final",
+                     (unsigned long long)k->terms.last, (unsigned long long) final);
         stop(t, k, other ? "failed" : "expired");
     }
 }

@@ -61,9 +61,13 @@ static struct site_signed signed_of(const struct store_site_bytes *b)
 
 static struct site_room_row row_of(const struct store_site_tx *tx)
 {
+    struct site_terms terms = {.last = tx->deadline_block > 0 ? (uint64_t)tx->deadline_block : 0};
+    if (tx->tip && !u128_parse(tx->tip, &terms.tip))
+        UNREACHABLE(); /* the table has whole numbers */
     return (struct site_room_row){.id = (uint64_t)tx->id,
                                   .call = tx->call.data,
                                   .call_len = tx->call.len,
+                                  .terms = terms,
                                   .cancel = tx->cancel};
 }
 
@@ -82,7 +86,7 @@ static void tell_loaded(struct site_tables *t, const struct store_site_load *r, 
         rows[i].count = r->txs[i].attempt_count;
         for (size_t k = 0; k < rows[i].count; k++)
             bytes[at + k] = signed_of(&r->txs[i].attempts[k]);
-        knowledge_add(&t->knowledge, rows[i].id, r->txs[i].guard, r->txs[i].deadline_block);
+        knowledge_add(&t->knowledge, rows[i].id, r->txs[i].guard, &rows[i].terms);
         for (size_t k = 0; k < rows[i].count; k++)
             knowledge_grant(&t->knowledge, rows[i].id, &bytes[at + k].bytes.hash);
         at += rows[i].count;
@@ -144,7 +148,7 @@ static void tell_rows(struct site_tables *t, const struct store_site_rows *r)
     struct site_room_row *rows = xcalloc(r->count + 1, sizeof(*rows));
     for (size_t i = 0; i < r->count; i++) {
         rows[i] = row_of(&r->rows[i]);
-        knowledge_add(&t->knowledge, rows[i].id, r->rows[i].guard, r->rows[i].deadline_block);
+        knowledge_add(&t->knowledge, rows[i].id, r->rows[i].guard, &rows[i].terms);
     }
     if (r->count)
         site_account_rows(t->config.account, rows, r->count);
@@ -263,7 +267,7 @@ static enum store_site_kind kind_of(enum site_effect_type type)
 }
 
 static struct store_site_write write_of(const struct site_tables *t,
-                                        const struct site_room_write *w)
+                                        const struct site_room_write *w, char ret_tip[40])
 {
     const struct site_tables_config *c = &t->config;
     const struct site_signed *s = &w->attempt;
@@ -281,7 +285,7 @@ static struct store_site_write write_of(const struct site_tables *t,
     };
     memcpy(row.bytes.hash, s->bytes.hash.bytes, sizeof(row.bytes.hash));
     if (w->type == SITE_FX_STORE_GRANT && c->describe)
-        c->describe(c->arg, s->data, s->len, &row);
+        c->describe(c->arg, s->data, s->len, &row, ret_tip);
     if (w->type == SITE_FX_STORE_END)
         end(t, w, &row);
     if (w->type == SITE_FX_STORE_FINAL || w->type == SITE_FX_STORE_WAIT)
@@ -323,13 +327,14 @@ void site_tables_store(struct site_tables *t, uint64_t batch, const struct site_
                        size_t count)
 {
     struct store_site_write *rows = xcalloc(count, sizeof(*rows));
+    char(*tips)[40] = xcalloc(count, sizeof(*tips));
     int64_t next[SITE_MEMBERS_MAX] = {0};
     size_t ended = 0;
     bool final = false;
     struct request *r = new_request(t, batch);
     r->ids = xcalloc(count + 1, sizeof(*r->ids)); /* that end; 0 is no id */
     for (size_t i = 0; i < count; i++) {
-        rows[i] = write_of(t, &writes[i]);
+        rows[i] = write_of(t, &writes[i], tips[i]);
         final = final || writes[i].type == SITE_FX_STORE_FINAL;
         if (writes[i].type == SITE_FX_STORE_END)
             r->ids[ended++] = rows[i].id;
@@ -346,7 +351,8 @@ void site_tables_store(struct site_tables *t, uint64_t batch, const struct site_
                                          .next_count = final ? t->config.members : 0,
                                          .next = next};
     store_site_apply_start(t->config.store, &r->apply, on_applied);
-    free(rows); /* the start has read it */
+    free(tips); /* the start has read them */
+    free(rows);
 }
 
 /* ---- the account ---- */

@@ -16,7 +16,7 @@ struct known {
     uint64_t id;
     char outcome[16], error[200]; /* of a stop; "": nobody asked for one */
     uint32_t guard;               /* as in struct store_site_tx */
-    int64_t deadline_block;
+    struct site_terms terms;
     struct granted *granted; /* its bytes, the last ones first */
     UT_hash_handle hh;
 };
@@ -39,7 +39,8 @@ struct knowledge {
 };
 
 struct known *knowledge_of(const struct knowledge *k, uint64_t id); /* NULL: it is not known */
-void knowledge_add(struct knowledge *k, uint64_t id, uint32_t guard, int64_t deadline_block);
+void knowledge_add(struct knowledge *k, uint64_t id, uint32_t guard,
+                   const struct site_terms *terms);
 void knowledge_grant(struct knowledge *k, uint64_t id, const struct site_hash *hash);
 void knowledge_forget(struct knowledge *k, struct known *one);
 void knowledge_forget_all(struct knowledge *k);

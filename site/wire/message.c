@@ -29,7 +29,8 @@ static unsigned fields_of(const item_msg *item)
     return (item->call.len ? FIELD_CALL : 0) | (item->extrinsic.len ? FIELD_EXTRINSIC : 0) |
            (item->hash.len ? FIELD_HASH : 0) | (item->place ? FIELD_PLACE : 0) |
            ((int)item->reason ? FIELD_REASON : 0) | ((int)item->acked ? FIELD_ACKED : 0) |
-           ((int)item->stage ? FIELD_STAGE : 0);
+           ((int)item->stage ? FIELD_STAGE : 0) |
+           (item->last || item->tip || item->tip_high ? FIELD_TERMS : 0);
 }
 
 static bool in_range(int value, int first, int last)
@@ -73,6 +74,7 @@ static void take_item(const item_msg *from, struct site_wire_item *ret)
         .call_len = from->call.len,
         .extrinsic = from->extrinsic.len ? from->extrinsic.data : NULL,
         .extrinsic_len = from->extrinsic.len,
+        .terms = {.last = from->last, .tip = (u128)from->tip_high << 64 | from->tip},
     };
     if (from->hash.len)
         memcpy(ret->item.bytes.hash.bytes, from->hash.data, SITE_HASH_BYTES);
@@ -160,6 +162,11 @@ static void fill_item(struct item_room *room, const struct site_wire_item *from,
     item->id = from->item.id;
     if (fields & FIELD_CALL)
         item->call = bytes(from->call, from->call_len);
+    if (fields & FIELD_TERMS) {
+        item->last = from->terms.last;
+        item->tip = (uint64_t)from->terms.tip;
+        item->tip_high = (uint64_t)(from->terms.tip >> 64);
+    }
     if ((fields & FIELD_EXTRINSIC) && from->extrinsic)
         item->extrinsic = bytes(from->extrinsic, from->extrinsic_len);
     if ((fields & FIELD_HASH) && from->item.has_bytes)

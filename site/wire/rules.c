@@ -8,7 +8,7 @@
 const struct rule *site__wire_rule(enum site_message_type type)
 {
     static const struct rule rules[] = {
-        [SITE_MSG_DELEGATE] = {FIELD_CALL, FIELD_EXTRINSIC, ITEMS_SOME},
+        [SITE_MSG_DELEGATE] = {FIELD_CALL, FIELD_EXTRINSIC | FIELD_TERMS, ITEMS_SOME},
         [SITE_MSG_ACCEPTED] = {0, 0, ITEMS_SOME},
         [SITE_MSG_REFUSED] = {FIELD_REASON, 0, ITEMS_SOME},
         [SITE_MSG_PROPOSE] = {FIELD_EXTRINSIC, 0, ITEMS_SOME},

@@ -21,6 +21,7 @@ enum field {
     FIELD_REASON = 1 << 4,
     FIELD_ACKED = 1 << 5,
     FIELD_STAGE = 1 << 6,
+    FIELD_TERMS = 1 << 7,
 };
 
 enum how_many { ITEMS_NONE, ITEMS_ANY, ITEMS_SOME };

@@ -439,6 +439,23 @@ class Seen(Sites):
         self.assertEqual([r['tip'] for r in self.poll() if r['id'] == waiting], [9])
         self.assertEqual(self.owner.value('SELECT txrelay.cancel(%s)', tx), 'requested')
 
+    def test_the_next_bytes_pay_the_tip_of_row_policy_and_bump_within_both_bounds(self):
+        def tips():
+            return [r['tip'] for r in self.poll() if r['kind'] == 'row']
+        self.policy(tip_cap=50)
+        plain, = self.enqueue()
+        self.enqueue(tip=7)
+        self.enqueue(max_tip=2)
+        self.assertEqual(tips(), [0, 7, 0])
+        self.policy(tip_start=3)
+        self.assertEqual(tips(), [3, 7, 2])
+        self.app.rows('SELECT txrelay.bump(%s, 5)', plain)
+        self.assertEqual(tips(), [5, 7, 2])
+        self.policy(tip_cap=4)
+        self.assertEqual(tips(), [4, 4, 2])
+        self.grant(plain)
+        self.assertEqual([r['tip'] for r in self.load()[0]['tx']], [4])
+
     def test_the_poll_gives_what_is_new_in_order(self):
         first, second, third = self.enqueue(3)
         urgent, = self.enqueue(priority=5)

@@ -6,6 +6,7 @@ import unittest
 import psycopg2
 
 from harness import proc
+from harness.chain import remark
 from harness.sites import Sites
 
 
@@ -33,6 +34,28 @@ class Ear:
 
 
 class Statuses(unittest.TestCase):
+    def test_tip_and_deadline_hold_whichever_site_coordinates(self):
+        """The deadline is nearer than the end of an era."""
+        with Sites(2, block_ms=300) as sites:
+            sites.wait_leaders()
+            for site in sites.all:
+                site.pg.query("SELECT txrelay.account_policy('alice', '{\"tip_cap\": 20}')")
+            last, sent = sites.chain.finalized_number() + 46, {}
+            for site in sites.all:
+                call = remark(f'in time at {site.name}')
+                sent[call] = site.pg.value('SELECT txrelay.enqueue(%s, %s, deadline_block => %s, tip => 7)', ('alice', call, last))
+                site.committed[call] = sent[call]
+            sites.settle()
+            self.assertEqual(len({tuple(site.coordinators()) for site in sites.all}), 1)  # one of them coordinated both
+            on_chain = {x.call: (number, x) for number, _, _, x in sites.chain.walk()}
+            for site in sites.all:
+                for call, tx in site.committed.items():
+                    number, x = on_chain[call]
+                    self.assertEqual(x.tip, 7)
+                    self.assertLessEqual(number, last)
+                    tip, death = site.pg.query('SELECT tip, era_death FROM txrelay.history(%s)', (tx,))[0]
+                    self.assertEqual(tip, 7)
+                    self.assertLessEqual(death, last)
     def test_each_site_shows_the_block_before_it_is_final(self):
         with Sites(2, chain=('--finality-lag', '4')) as sites:
             sites.wait_leaders()

@@ -37,6 +37,7 @@ struct site_room_row {
     uint64_t id;
     const uint8_t *call;
     size_t call_len;
+    struct site_terms terms;
     bool cancel;
     const struct site_signed *attempts; /* that may be included */
     size_t count;
@@ -81,7 +82,8 @@ struct site_room_sign {
     const uint8_t *call; /* NULL: a filler's, which the host chooses */
     size_t call_len;
     uint32_t key;
-    uint64_t nonce, death;
+    uint64_t nonce, death; /* and the era ends by the last block that may include it */
+    u128 tip;
 };
 
 struct site_host_ops {

@@ -56,6 +56,7 @@ static struct site_wire_item full_item(uint32_t i)
         .call_len = sizeof(call),
         .extrinsic = extrinsic,
         .extrinsic_len = sizeof(extrinsic),
+        .terms = {.last = 500 + i, .tip = (u128)7 << 64 | i},
     };
     memset(item.item.bytes.hash.bytes, 'a' + (int)(i % 20), SITE_HASH_BYTES);
     return item;
@@ -107,6 +108,8 @@ static void same_item(const struct site_wire_item *got, const struct site_wire_i
     assert_false(got->item.valid); /* the receiver's own word */
     assert_int_equal(got->item.has_bytes, (has & (HASH | EXTRINSIC)) != 0);
     assert_int_equal(got->call_len, has & CALL ? sizeof(call) : 0);
+    assert_int_equal(got->terms.last, has & CALL ? sent->terms.last : 0);
+    assert_true(got->terms.tip == (has & CALL ? sent->terms.tip : 0));
     assert_int_equal(got->extrinsic_len, has & EXTRINSIC ? sizeof(extrinsic) : 0);
     if (has & CALL)
         assert_memory_equal(got->call, call, sizeof(call));
@@ -415,6 +418,8 @@ static void test_items_that_break_a_rule_are_refused(void **state)
         {17, 2, 0, 1, "lacks"},              /* a heartbeat's item without a stage */
         {2, 3, 5, 0, "another kind"},        /* an acceptance with a call */
         {9, 5, 32, 0, "another kind"},       /* a returned one with a hash */
+        {2, 10, 0, 9, "another kind"},       /* an acceptance with a deadline */
+        {2, 12, 0, 9, "another kind"},       /* or a tip */
         {5, 5, 31, 0, "length"},             /* a short hash */
         {11, 5, 32, 0, "without its place"}, /* a handover that hides its nonce */
         {2, 1, 0, 32, "member"},             /* the 33rd member */

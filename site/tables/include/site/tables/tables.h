@@ -19,9 +19,10 @@ struct site_tables_config {
     struct site_account *account;
     uint32_t self, members;
     int32_t row; /* of the account in this database */
-    /* Fills birth, tip and versions, which are read from the bytes; they are for the record. NULL:
-     * not known. */
-    void (*describe)(void *arg, const uint8_t *data, size_t len, struct store_site_write *ret);
+    /* Fills birth, tip (a text in ret_tip) and versions, which are read from the bytes; they are
+     * for the record. NULL: not known. */
+    void (*describe)(void *arg, const uint8_t *data, size_t len, struct store_site_write *ret,
+                     char ret_tip[40]);
     /* A request failed. What has to follow from it is done; lost leaderships are for the host to
      * tell the election. */
     void (*failed)(void *arg, const char *request, const struct err *err);
@@ -81,10 +82,10 @@ void site_tables_store(struct site_tables *t, uint64_t batch, const struct site_
 bool site_tables_poll(struct site_tables *t, uint32_t limit);
 /* The transaction of this site that was granted these bytes; 0: none. */
 uint64_t site_tables_id_of(const struct site_tables *t, const uint8_t hash[SITE_HASH_BYTES]);
-/* May these bytes of a transaction of this site be included, by its guard and its deadline? */
+/* May bytes of a transaction of this site be included that have this death and this tip, by its
+ * guard, its deadline and what it is to pay? */
 bool site_tables_allows(const struct site_tables *t, uint64_t id, uint32_t spec_version,
-                        uint64_t death);
-uint64_t site_tables_deadline(const struct site_tables *t, uint64_t id); /* UINT64_MAX: none */
+                        const struct site_terms *has);
 /* Stops those that can never be included any more, by the runtime and the last final block. Not
  * from within an operation of the room. */
 void site_tables_review(struct site_tables *t, uint32_t spec_version, uint64_t final);

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/u128.h"
 #include "site/core/site.h"
 
 #define SITE_WIRE_EXCHANGE "/txrelay.site.v1.Sites/Exchange"
@@ -35,10 +36,17 @@ enum site_wire_why {
 };
 const char *site_wire_why_name(enum site_wire_why why); /* "not leader" */
 
+/* What the bytes of a transaction must be, beside its call. */
+struct site_terms {
+    uint64_t last; /* the last block that may include it; 0: any */
+    u128 tip;
+};
+
 struct site_wire_item {
     struct site_item item; /* `valid` is the receiver's to set: false when it was read */
     const uint8_t *call;   /* DELEGATE */
     size_t call_len;
+    struct site_terms terms;  /* DELEGATE */
     const uint8_t *extrinsic; /* signed bytes; NULL: none. Read with them: has_bytes, and of `bytes`
                                * nothing but a hash that the message has beside them */
     size_t extrinsic_len;
