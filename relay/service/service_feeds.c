@@ -82,6 +82,24 @@ static bool is_bad_batch(const struct err *err)
            (!strcmp(err->sqlstate, "TR011") || !strcmp(err->sqlstate, "TR012"));
 }
 
+static bool is_timed(const struct feed_take *take)
+{
+    for (size_t i = 0; i < take->count; i++) {
+        const struct feed_call *c = &take->calls[i];
+        if (c->not_before_ms >= 0 || c->deadline_ms >= 0 || c->deadline_block >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* A batch rings no doorbell: it is this relay that has to look. Rows with times need a request poll
+ * as well, which a wakeup brings. What is stored by a statement without an answer is found by the
+ * next sweep. */
+static void look(struct account *a, bool timed)
+{
+    account_poll(a, (struct poll_event){.type = timed ? POLL_EV_RANG : POLL_EV_REQUEUED});
+}
+
 static void on_taken(struct store_feed_take *r)
 {
     struct taking *t = CONTAINER_OF(r, struct taking, req);
@@ -90,6 +108,8 @@ static void on_taken(struct store_feed_take *r)
     struct err err = r->err;
     enum feed_stored outcome = FEED_STORED;
     int64_t last = r->last;
+    struct account *account = service_account_by_row(s, r->account);
+    bool taken = !err.code && r->taken == STORE_FEED_TAKEN, timed = taken && is_timed(take);
     if (is_bad_batch(&err))
         outcome = FEED_STORED_BAD;
     else if (err_class(err.code) == ERR_CLASS_LOST_LEADERSHIP)
@@ -97,9 +117,11 @@ static void on_taken(struct store_feed_take *r)
     else if (err.code || r->taken > STORE_FEED_ELSEWHERE)
         outcome = FEED_STORED_UNKNOWN; /* the next list shows what it is */
     if (outcome == FEED_STORED_LOST)
-        account_lost(service_account_by_row(s, r->account), err.code);
+        account_lost(account, err.code);
     free(t);
-    feed_take_done(take, outcome, last, &err);
+    feed_take_done(take, outcome, last, &err); /* the acknowledgement goes first */
+    if (taken)
+        look(account, timed);
 }
 
 static void call_of(void *arg, size_t i, struct store_feed_call *ret)

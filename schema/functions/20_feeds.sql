@@ -232,7 +232,8 @@ $$;
 
 -- Takes the batch p_number of a feed, if the cursor is at p_number - 1. Options may be NULL, but for
 -- priorities and retries. Times are milliseconds since 1970. outcome: taken; elsewhere (last_number says where the cursor is);
--- paused; removed. TR013: too many transactions of the feed wait.
+-- paused; removed. TR013: too many transactions of the feed wait. It rings no doorbell: its caller leads the account, and looks
+-- at the outbox when it has the answer.
 CREATE OR REPLACE FUNCTION txrelay.leader_feed_take(p_account int, p_epoch bigint, p_feed text, p_number bigint, p_publisher bytea,
     p_digest bytea, p_calls bytea[], p_priorities bigint[], p_not_before bigint[], p_deadlines bigint[], p_guards bigint[],
     p_tips numeric[], p_max_tips numeric[], p_deadline_blocks bigint[], p_retries bigint[])
@@ -321,7 +322,6 @@ BEGIN
         ELSIF (v_first - 1) / v_step <> v_last / v_step AND outbox_over(p_account, v_role, v_most - 1) THEN
             INSERT INTO outbox_full (account, role) VALUES (p_account, v_role) ON CONFLICT DO NOTHING;
         END IF;
-        PERFORM ring(p_account);
     END IF;
     RETURN QUERY SELECT 'taken', p_number;
 END

@@ -72,6 +72,22 @@ class Feeds(unittest.TestCase):
             self.assertEqual(self.finish(self.push(key, listen, lines)), '4\n')
             self.commit(world, content)
 
+    def test_the_leader_looks_at_its_outbox_after_a_batch(self):
+        """A batch rings no doorbell. A row with a time needs a request poll too."""
+        with World() as world:
+            listen = f'unix:{world.dir}/one.feeds'
+            relay = world.relay('one', extra=f'log_level: debug\nfeeds:\n  listen: {listen}\n')
+            world.wait_leader(relay)
+            key, public = self.key(world, 'publisher')
+            self.create(world, public)
+            relay.wait_log(r'event=feed\.served')
+            call = '0x' + remark('a call').hex()
+            for number, row, reason in ((0, call, 'query=outbox reason=requeued'),
+                                        (1, {'call': call, 'not_before_ms': 1}, 'query=requests reason=rang')):
+                self.assertNotIn(reason, relay.text())
+                self.finish(self.push(key, listen, json.dumps({'number': number, 'calls': [row]}) + '\n'))
+                relay.wait_log(f'event=poll.sent account=alice {reason}')
+
     def test_b01_of_three_publishers_each_number_is_taken_once(self):
         content, lines = self.batches(30, 2)
         with World() as world:
