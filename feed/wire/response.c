@@ -92,6 +92,9 @@ int feed_wire_response_read(const uint8_t *data, size_t len, struct feed_wire_re
     *ret = (struct feed_wire_response){0};
     int rc = msg ? take(msg, ret) : -1;
     arena_done(&arena);
+    if (rc == 0 && (ret->number < -1 || ret->number > FEED_WIRE_NUMBER_MAX))
+        return err_set(err, ERR_PROTOCOL, "an answer has the number %lld; it must be -1 to %lld",
+                       (long long)ret->number, FEED_WIRE_NUMBER_MAX);
     return rc ? err_set(err, ERR_PROTOCOL, "an answer is not a PublishResponse of feed.proto") : 0;
 }
 

@@ -176,7 +176,7 @@ static void test_every_answer_reads_as_it_was_written(void **state)
     (void)state;
     for (int answer = FEED_WIRE_ACK; answer <= FEED_WIRE_END; answer++) {
         struct feed_wire_response r = {.answer = (enum feed_wire_answer)answer,
-                                       .number = INT64_MAX};
+                                       .number = FEED_WIRE_NUMBER_MAX};
         struct feed_wire_response back;
         struct buf out = {0};
         struct err err = {0};
@@ -194,6 +194,26 @@ static void test_every_answer_reads_as_it_was_written(void **state)
         assert_string_equal(back.detail, r.detail);
         buf_done(&out);
     }
+}
+
+/* The publisher computes with them, and goes back to them. */
+static void test_a_relay_s_numbers_have_bounds(void **state)
+{
+    static const int64_t numbers[] = {
+        -1, 0, FEED_WIRE_NUMBER_MAX, -2, INT64_MIN, FEED_WIRE_NUMBER_MAX + 1, INT64_MAX};
+    (void)state;
+    for (int answer = FEED_WIRE_ACK; answer <= FEED_WIRE_END; answer++)
+        for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+            struct feed_wire_response r = {.answer = (enum feed_wire_answer)answer,
+                                           .number = numbers[i],
+                                           .status = FEED_WIRE_DUPLICATE_BLOCK};
+            struct buf out = {0};
+            struct err err = {0};
+            feed_wire_response_write(&out, &r);
+            assert_int_equal(feed_wire_response_read(out.data, out.len, &r, &err),
+                             i < 3 ? 0 : ERR_PROTOCOL);
+            buf_done(&out);
+        }
 }
 
 static void test_a_relay_s_texts_are_cut(void **state)
@@ -236,6 +256,7 @@ int main(void)
         cmocka_unit_test(test_short_items_are_few),
         cmocka_unit_test(test_the_end_of_a_stream),
         cmocka_unit_test(test_every_answer_reads_as_it_was_written),
+        cmocka_unit_test(test_a_relay_s_numbers_have_bounds),
         cmocka_unit_test(test_a_relay_s_texts_are_cut),
         cmocka_unit_test(test_every_status_has_a_name),
     };

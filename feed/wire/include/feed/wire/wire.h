@@ -110,6 +110,9 @@ enum feed_wire_status {
 };
 const char *feed_wire_status_name(int status); /* "?" for what feed.proto does not have */
 
+/* Numbers of answers end here: publishers compute the one after, and one more. */
+#define FEED_WIRE_NUMBER_MAX (1LL << 62)
+
 struct feed_wire_response {
     enum feed_wire_answer answer;
     int64_t number; /* BEHIND and END: the last stored one */
