@@ -23,7 +23,7 @@ enum {
     BATCH_BYTES = 10 * ITEM_BYTES,
 };
 
-enum kind { HONEST, BAD_PROOF, BAD_CALL, STALLER, WRONG_NUMBERS, KINDS };
+enum kind { HONEST, BAD_PROOF, BAD_CALL, STALLER, WRONG_NUMBERS, SCRAMBLER, KINDS };
 
 /* A message from a publisher; the number and the kind of the content travel with each. */
 enum verb { HEADER, ITEM, TRAILER, CLOSE, BROKEN };
@@ -99,6 +99,7 @@ struct relay {
 
 struct publisher {
     enum kind kind;
+    int key; /* of which publisher: two copies of a producer may share one */
     bool pipelines;
     uint64_t session; /* 0: none */
     int64_t produced, acked, sending;
@@ -182,6 +183,11 @@ static struct session *session_of(struct model *m, uint64_t id)
     return id ? &m->sessions[id - 1] : NULL; /* ids count from 1 and are never used again */
 }
 
+static int key_of(const struct model *m, const struct session *s)
+{
+    return m->publishers[s->publisher].key;
+}
+
 /* ---- the database ---- */
 
 /* Takes the batch if the cursor is right; what it answers. */
@@ -193,7 +199,7 @@ static enum feed_stored commit(struct model *m, const struct event *e)
         return FEED_STORED_BAD;
     if (m->last != e->number - 1)
         return FEED_STORED;
-    if (e->message.kind != HONEST && e->message.kind != STALLER && e->message.kind != WRONG_NUMBERS)
+    if (e->message.kind == BAD_PROOF || e->message.kind == SCRAMBLER)
         violation(m, "B03: a batch that is not valid is stored");
     if (!e->flag)
         violation(m, "B02: the content of another number is stored");
@@ -280,7 +286,7 @@ static void keep(struct model *m, struct relay *r, const struct feed_effect *fx,
 static void won(struct model *m, int relay, const struct feed_effect *fx)
 {
     struct relay *r = &m->relays[relay];
-    int who = session_of(m, fx->session)->publisher;
+    int who = key_of(m, session_of(m, fx->session));
     uint32_t bit = UINT32_C(1) << who, fresh = 0;
     if (r->won != fx->number)
         r->winners = r->liars = 0;
@@ -289,7 +295,7 @@ static void won(struct model *m, int relay, const struct feed_effect *fx)
         const struct session *s = &m->sessions[i];
         /* One that sent no header yet counts as well. */
         if (s->relay == relay && s->server && !s->ended)
-            fresh |= UINT32_C(1) << s->publisher;
+            fresh |= UINT32_C(1) << key_of(m, s);
     }
     if ((r->liars & bit) && (fresh & ~r->winners) && m->now < r->liar_at[who] + RESEND_MS)
         violation(m, "B26: a publisher whose copy was bad is picked again before the others");
@@ -308,7 +314,7 @@ static void verify(struct model *m, int relay, const struct feed_effect *fx)
                            .who = relay,
                            .life = r->life,
                            .copy = c->id,
-                           .flag = c->kind != BAD_PROOF});
+                           .flag = c->kind != BAD_PROOF && c->kind != SCRAMBLER});
 }
 
 static void store(struct model *m, int relay, const struct feed_effect *fx)
@@ -381,8 +387,8 @@ static void effect(struct model *m, int relay, const struct feed_effect *fx,
     case FEED_FX_SETTLED:
         m->report->refused += fx->settled.outcome == FEED_NOT_VALID;
         if (s && fx->settled.outcome == FEED_NOT_VALID) {
-            r->liars |= UINT32_C(1) << s->publisher;
-            r->liar_at[s->publisher] = m->now;
+            r->liars |= UINT32_C(1) << key_of(m, s);
+            r->liar_at[key_of(m, s)] = m->now;
         }
         if (s && fx->settled.outcome == FEED_NOT_STORED)
             s->skipped = fx->number; /* it waits for what a load shows */
@@ -445,7 +451,7 @@ static void take(struct model *m, struct session *s, const struct message *messa
     case HEADER:
         ev.type = FEED_EV_HEADER;
         ev.header.number = message->number;
-        ev.header.publisher = s->publisher;
+        ev.header.publisher = key_of(m, s);
         break;
     case ITEM:
         ev.type = FEED_EV_ITEMS;
@@ -652,7 +658,10 @@ static void act(struct model *m, int who)
         if (p->kind == WRONG_NUMBERS && chance(m, 300))
             p->header += (int64_t)rng_below(&m->rng, 9) - 4;
     }
-    send(m, s, at == 0 ? HEADER : at <= p->items ? ITEM : TRAILER, p->header, p->kind);
+    enum verb verb = at == 0 ? HEADER : at <= p->items ? ITEM : TRAILER;
+    if (p->kind == SCRAMBLER) /* its messages come in any order */
+        verb = (enum verb)rng_below(&m->rng, TRAILER + 1);
+    send(m, s, verb, p->header, p->kind);
     if (p->kind == STALLER && at > p->items / 2)
         return; /* for ever, with an open stream */
     if (at <= p->items)
@@ -865,6 +874,7 @@ static void begin_world(struct model *m)
         struct publisher *p = &m->publishers[i];
         p->kind = i == 0 || chance(m, 500) ? HONEST : (enum kind)rng_below(&m->rng, KINDS);
         p->pipelines = chance(m, 300);
+        p->key = i && chance(m, 200) ? (int)rng_below(&m->rng, (uint64_t)i) : i;
         p->produced = p->acked = -1;
         p->sending = -1;
         p->pace_ms = 1 + (uint32_t)rng_below(&m->rng, p->kind == HONEST ? 60 : 5);
