@@ -281,10 +281,11 @@ BEGIN
         PERFORM strict_turn('leader_feed_take', a, coalesce((SELECT u FROM unnest(p_priorities) u WHERE u <> 0 LIMIT 1), 0),
             (SELECT to_timestamp(u / 1000.0) FROM unnest(p_not_before) u WHERE u IS NOT NULL LIMIT 1));
     END IF;
-    -- The order of the calls is that of their ids, and nonces follow it.
+    -- The order of the calls is that of their ids, and nonces follow it. The relay may know the keys of two seconds ago.
     WITH moved AS (
         UPDATE feeds t SET last_number = p_number, taken_at = clock_timestamp()
             WHERE t.name = p_feed AND t.account = p_account AND t.last_number = p_number - 1 AND t.paused_reason IS NULL
+                AND p_publisher = ANY (t.publishers)
             RETURNING t.name
     ), rows AS MATERIALIZED (
         SELECT nextval('txrelay.transaction_id') AS id, v_creator || '/' || (u.n - 1) AS key, u.*
@@ -309,6 +310,10 @@ BEGIN
         INTO v_moved, v_stored, v_first, v_last, v_given FROM queued q;
     IF v_moved = 0 THEN
         SELECT * INTO f FROM feeds t WHERE t.name = p_feed AND t.account = p_account;
+        IF f.last_number = p_number - 1 AND (p_publisher = ANY (f.publishers)) IS NOT TRUE THEN
+            PERFORM bad_argument('leader_feed_take', 'publisher', format('is %s, which is none of the publishers of feed %s',
+                coalesce('0x' || encode(p_publisher, 'hex'), 'NULL'), p_feed), 'feed_publishers sets their keys.');
+        END IF;
         RETURN QUERY SELECT CASE WHEN f.name IS NULL THEN 'removed' WHEN f.last_number = p_number - 1 THEN 'paused'
             ELSE 'elsewhere' END, f.last_number;
         RETURN;

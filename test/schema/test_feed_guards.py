@@ -247,6 +247,16 @@ class Guards(FeedCase):
             self.assertEqual(self.take(number), ('taken', number))
         self.refused('TR013', self.take, 5, text='64 transactions of feed prices wait')
 
+    def test_b03_a_key_that_was_removed_stores_nothing_more(self):
+        """Its header and its signature were good when the relay read the keys."""
+        self.assertEqual(self.take(0, publisher=KEYS[1]), ('taken', 0))
+        self.relay.rows("SELECT txrelay.feed_publishers('prices', %s)", KEYS[:1])
+        for key in (KEYS[1], b'', KEYS[0][:31], KEYS[0] + b'\0', None):
+            self.refused('TR011', lambda k=key: self.take(1, publisher=k), text='none of the publishers of feed prices')
+            self.assertEqual((self.cursor_of(), self.count('outbox'), self.count('feed_batches')), (0, 1, 1))
+        self.assertEqual(self.take(3, publisher=KEYS[1]), ('elsewhere', 0))
+        self.assertEqual(self.take(1, publisher=KEYS[0]), ('taken', 1))
+
     def test_a_batch_rings_no_doorbell(self):
         """Its caller leads the account. A notification would take the lock of all commits that notify."""
         leader, ear = self.session('relay'), self.listen('outbox_wake')
