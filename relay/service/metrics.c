@@ -326,6 +326,8 @@ bool health_ready(const struct service_status *s, struct buf *ret_reasons)
                    s->chain_error[0] ? ": " : "", s->chain_error);
     if (s->feeds_open && !s->feeds_known)
         buf_printf(ret_reasons, "the feeds were not read from the database yet\n");
+    else if (s->feeds_failing)
+        buf_printf(ret_reasons, "the feeds cannot be read from the database\n");
     for (size_t i = 0; i < s->feed_count; i++)
         if (s->feeds[i].unreadable)
             buf_printf(ret_reasons, "the last number of feed %s cannot be read\n",

@@ -20,6 +20,7 @@ struct service_feeds_room {
     int32_t *accounts; /* of the list */
     struct loop_task task;
     struct entry entry;
+    bool read, failing; /* the list was read once; the last read failed, which is on record */
 };
 
 /* A batch on its way to the database. */
@@ -30,6 +31,23 @@ struct taking {
 };
 
 /* ---- what the feeds ask for ---- */
+
+/* One line for each failure that lasts. Before the first read the connection may not be up yet. */
+static void record(struct service_feeds_room *k, const struct err *err)
+{
+    if (err->code == ERR_CANCELED)
+        return;
+    if (err->code && !k->failing && (k->read || err_is_refused(err->code))) {
+        log_error("feed.list_failed", "code=%s sqlstate=%s text=\"%s\"", err_name(err->code),
+                  err->sqlstate, err->text);
+        k->failing = true;
+    } else if (!err->code) {
+        if (k->failing)
+            log_info("feed.list_read", "feeds=%zu", k->list.row_count);
+        k->failing = false;
+        k->read = true;
+    }
+}
 
 static void on_list(struct store_feed_list *r)
 {
@@ -46,8 +64,7 @@ static void on_list(struct store_feed_list *r)
                                     .paused = row->paused,
                                     .leader = row->leader};
     }
-    if (r->err.code)
-        log_debug("feed.list_failed", "code=%s text=\"%s\"", err_name(r->err.code), r->err.text);
+    record(k, &r->err);
     if (r->err.code)
         feed_room_no_rows(k->feeds);
     else
@@ -221,6 +238,7 @@ static void feeds_status(const struct room *r, struct service_status *ret)
     ret->feeds_address = r->service->config.feeds.address;
     ret->feed_sessions = feed_room_sessions(k->feeds);
     ret->feeds_known = feed_room_view(k->feeds, on_view, &w);
+    ret->feeds_failing = k->failing;
 }
 
 /* ---- the room ---- */

@@ -15,8 +15,8 @@ FEED, NUMBERS, CALLS = 'payouts', 5, 2
 
 
 class FeedStatus(unittest.TestCase):
-    def relay(self, world, name):
-        return world.relay(name, extra=f'feeds:\n  listen: unix:{self.door(world, name)}\n  address: {name}.test:9944\n')
+    def relay(self, world, name, **more):
+        return world.relay(name, **more, extra=f'feeds:\n  listen: unix:{self.door(world, name)}\n  address: {name}.test:9944\n')
 
     def door(self, world, name):
         return f'{world.dir}/{name}.feeds'
@@ -67,6 +67,26 @@ class FeedStatus(unittest.TestCase):
             cli('feed', 'pause', FEED, 'the oracle is being upgraded', '--database', world.pg.dsn)
             proc.wait_for('the pause', lambda: self.feed_of(leader)['paused'])
             self.assertFalse(self.feed_of(leader)['served'])
+
+    def test_b56_feeds_that_cannot_be_read_are_an_error(self):
+        """An operator takes a right away: the streams stay, and the log and the health say so once."""
+        with World() as world:
+            world.pg.query('DROP ROLE IF EXISTS bounded')
+            world.pg.query('CREATE ROLE bounded LOGIN IN ROLE txrelay_relay')
+            relay = self.relay(world, 'one', dsn=world.pg.dsn_of(world.pg.database, 'bounded'))
+            world.wait_leader(relay)
+            _, public = self.key(world, 'publisher')
+            cli('feed', 'create', FEED, 'alice', public, '--database', world.pg.dsn)
+            relay.wait_log(r'event=feed\.served')
+            reads = 'FUNCTION txrelay.leader_feeds(int[], text, text)'
+            world.pg.query(f'REVOKE EXECUTE ON {reads} FROM PUBLIC, txrelay_relay')
+            relay.wait_log(r'level=error event=feed\.list_failed code=\S+ sqlstate=42501 text="')
+            health = cli('health', '--to', f'unix:{relay.socket}', check=False)
+            self.assertIn('the feeds cannot be read from the database', health.stdout + health.stderr)
+            world.pg.query(f'GRANT EXECUTE ON {reads} TO txrelay_relay')
+            relay.wait_log(r'level=info event=feed\.list_read feeds=1')
+            proc.wait_for('health', lambda: cli('health', '--to', f'unix:{relay.socket}', check=False).stdout == 'ready\n')
+            self.assertEqual(relay.text().count('event=feed.list_failed'), 1)
 
     def test_b50_to_b55_metrics_by_their_names(self):
         with World() as world:

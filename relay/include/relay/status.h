@@ -127,6 +127,7 @@ struct service_status {
     uint64_t best, finalized, best_known;
     bool feeds_open;           /* publishers may connect: what follows counts */
     bool feeds_known;          /* the feeds were read from the database */
+    bool feeds_failing;        /* they cannot be read now: changes are not noticed */
     const char *feeds_address; /* by which publishers reach this relay */
     size_t feed_sessions;      /* streams of publishers that are open */
     size_t feed_count;
