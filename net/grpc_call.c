@@ -170,6 +170,11 @@ void grpc_call_listen(struct grpc_call *call, const struct grpc_call_events *eve
     call->arg = arg;
 }
 
+bool grpc__call_served(const struct grpc_call *call)
+{
+    return call->events != &nobody && !call->told;
+}
+
 const char *grpc_call_path(const struct grpc_call *call)
 {
     return call->path;

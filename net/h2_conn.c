@@ -60,6 +60,7 @@ struct h2_conn *h2__conn_new(bool server, const struct grpc_limits *limits, cons
         .start_ms = now,
         .heard_ms = now,
         .taken_ms = now,
+        .used_ms = now,
     };
     list_init(&c->calls);
     h2__limits_fill(&c->limits);
@@ -203,6 +204,30 @@ static void watch_output(struct h2_conn *c)
     c->taken = taken;
 }
 
+static bool serves(const struct h2_conn *c)
+{
+    LIST_EACH (n, &c->calls)
+        if (grpc__call_served(CONTAINER_OF(n, struct grpc_call, node)))
+            return true;
+    return false;
+}
+
+static uint64_t unused_at(const struct h2_conn *c)
+{
+    return c->used_ms + c->limits.unused_ms + (c->draining ? c->limits.ping_ms : 0);
+}
+
+/* Who has no call that is served keeps a place that others need. A call that is refused is none. */
+static void watch_use(struct h2_conn *c)
+{
+    if (!c->server || serves(c))
+        c->used_ms = c->now;
+    else if (c->now >= unused_at(c) && !c->draining)
+        h2__conn_drain(c, c->now); /* one that begins at this moment is still taken */
+    else if (c->now >= unused_at(c))
+        lose(c, ERR_TIMEOUT, "it has no call");
+}
+
 static void watch_peer(struct h2_conn *c)
 {
     const struct grpc_limits *l = &c->limits;
@@ -230,6 +255,7 @@ void h2__conn_turn(struct h2_conn *c, uint64_t now)
     h2__enter(c);
     watch_output(c);
     watch_peer(c);
+    watch_use(c);
     for (struct list *n = c->calls.next, *next; n != &c->calls && !c->ending; n = next) {
         next = n->next;
         grpc__call_turn(CONTAINER_OF(n, struct grpc_call, node)); /* may free it, and no other */
@@ -247,6 +273,8 @@ uint64_t h2__conn_deadline(const struct h2_conn *c)
         at = earlier(at, c->header_ms + l->header_ms);
     if (c->taken != c->written)
         at = earlier(at, c->taken_ms + l->stall_ms);
+    if (c->server && !serves(c))
+        at = earlier(at, unused_at(c));
     LIST_EACH (n, &c->calls)
         at = earlier(at, grpc__call_deadline(CONTAINER_OF(n, struct grpc_call, node)));
     return at;

@@ -69,6 +69,7 @@ struct h2_conn {
     uint64_t heard_ms;
     uint64_t ping_ms;        /* a PING of ours is unanswered; 0: none */
     uint64_t taken_ms;       /* when the peer last took output, or none was queued */
+    uint64_t used_ms;        /* a call was served last, or it began */
     uint64_t written, taken; /* bytes of output, in all */
     size_t out_bytes;        /* queued in calls */
     size_t partial_bytes;    /* of messages that are not whole, in all calls */
@@ -144,6 +145,8 @@ struct grpc_call *grpc__call_new(struct h2_conn *c, int32_t stream);
 void grpc__call_free(struct grpc_call *call);
 void grpc__call_closed(struct grpc_call *call, uint32_t code);
 void grpc__call_silence(struct grpc_call *call);
+bool grpc__call_served(
+    const struct grpc_call *call);            /* somebody listens to it, and it is not over */
 void grpc__call_turn(struct grpc_call *call); /* go on after a pause; what is overdue */
 uint64_t grpc__call_deadline(const struct grpc_call *call);
 /* The call ends with the status: told to the peer where that is possible. */

@@ -41,6 +41,7 @@ void h2__limits_fill(struct grpc_limits *l)
         .stall_ms = or_default(l->stall_ms, 30000),
         .keepalive_ms = or_default(l->keepalive_ms, 10000),
         .ping_ms = or_default(l->ping_ms, 5000),
+        .unused_ms = or_default(l->unused_ms, 60000),
     };
 }
 

@@ -54,6 +54,7 @@ struct grpc_limits {
     uint32_t stall_ms;           /* output is queued and no byte of it is taken: 30,000 */
     uint32_t keepalive_ms;       /* of silence, before a PING: 10,000 */
     uint32_t ping_ms;            /* for its answer: 5,000 */
+    uint32_t unused_ms;          /* of a server: without a call that is not refused: 60,000 */
 };
 
 /* ---- calls ---- */

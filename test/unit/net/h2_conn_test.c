@@ -371,6 +371,42 @@ static void test_an_idle_connection_lives_by_its_pings(void **state)
     finish(&p);
 }
 
+static bool refuse(struct pair *p, struct grpc_call *call)
+{
+    (void)p;
+    grpc_call_finish(call, GRPC_UNAUTHENTICATED, "no");
+    return true;
+}
+
+/* It answers every ping, and would keep its place for ever: without a call, with one that is
+ * refused again and again, and after one that is over. */
+static void test_a_connection_without_a_call_ends(void **state)
+{
+    enum { NONE, REFUSED, OVER, WAYS };
+    (void)state;
+    for (int way = NONE; way < WAYS; way++) {
+        struct pair p;
+        begin(&p, 1, 50, NULL, NULL);
+        p.on_call = way == REFUSED ? refuse : take_call;
+        for (int i = 0; i < 5; i++) {
+            if (way == REFUSED || (way == OVER && i == 0)) {
+                client.ends = 0;
+                call(&p, "/test/echo", 0);
+                pair_run(&p);
+            }
+            pair_wait(&p, 11000);
+            assert_false(p.server.over);
+            if (way == OVER && i == 0) {
+                grpc_call_finish(server.call, GRPC_OK, "");
+                pair_run(&p);
+            }
+        }
+        pair_wait(&p, 25000);
+        assert_true(p.server.over && p.client.over);
+        pair_close(&p);
+    }
+}
+
 static void test_b07_a_silent_peer_is_noticed(void **state)
 {
     (void)state;
@@ -568,6 +604,7 @@ int main(void)
         cmocka_unit_test(test_a_push_to_a_reader_that_stands_still_is_cut),
         cmocka_unit_test(test_a_deadline_ends_both_sides),
         cmocka_unit_test(test_an_idle_connection_lives_by_its_pings),
+        cmocka_unit_test(test_a_connection_without_a_call_ends),
         cmocka_unit_test(test_b07_a_silent_peer_is_noticed),
         cmocka_unit_test(test_a_connection_that_takes_no_output_ends),
         cmocka_unit_test(test_a_closed_window_ends_the_call),
