@@ -648,8 +648,9 @@ static void act(struct model *m, int who)
         return;
     }
     if (wild(m, 3)) {
-        s->broken = chance(m, 500);
-        send(m, s, s->broken ? BROKEN : CLOSE, 0, p->kind);
+        bool broken = chance(m, 500);
+        s->broken |= broken;
+        send(m, s, broken ? BROKEN : CLOSE, 0, p->kind);
         return;
     }
     unsigned at = p->step++;
