@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 from . import proc
 from .chain import Extrinsic, remark
-from .postgres import Postgres, memory_folder
+from .postgres import Postgres, server_folder
 from .proxy import Proxy, Submissions
 from .world import World
 
@@ -43,7 +43,7 @@ class Server(Postgres):
     """A server whose databases are copies of one that is migrated and audited; in memory where there is room."""
 
     def __init__(self, *options):
-        super().__init__(memory_folder(), durable=False, database='template', options=options)
+        super().__init__(server_folder(), durable=False, database='template', options=options)
         self.migrate()
         self.query(AUDIT)
 

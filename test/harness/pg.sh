@@ -2,7 +2,8 @@
 # A private Postgres for tests: own directory, unix socket only unless --tcp is given, no fsync unless --fsync. Version 15 or
 # that of PG_BIN; without a 15, the newest one that is installed.
 #
-#   pg.sh bin                           prints the folder of the server's programs
+#   pg.sh bin                           prints the folder of the server's programs; pg.sh version, which version they are
+#   pg.sh folder                        makes a folder for a server, and prints it
 #   pg.sh start DIR [--tcp PORT] [--fsync] [-- postgres options...]   prints the DSN
 #   pg.sh stop DIR [fast|immediate]     pg.sh restart DIR [fast|immediate]
 #   pg.sh dsn DIR                       pg.sh pid DIR
@@ -31,6 +32,16 @@ find_bin() {
         if [ "$version" -gt $newest ]; then newest=$version BIN=$bin; fi
     done
     [ $newest -gt 0 ] || die "no Postgres $OLDEST or newer${found:+ but$found}: install one, or set PG_BIN to the folder that holds its programs"
+}
+
+# In memory where there is room for it: tables come and go at each test, and on a disk the file system's work on their files
+# was two fifths of all.
+folder() {
+    local at=/tmp
+    if [ "$(df --output=avail -k /dev/shm 2>/dev/null | tail -n 1)" -gt $((4 << 20)) ] 2>/dev/null; then at=/dev/shm; fi
+    at=$(mktemp -d "$at/txpg-XXXXXXXX")
+    chmod 755 "$at"
+    echo "$at"
 }
 
 # The user that the server runs as: us, or an unprivileged one when we are root.
@@ -134,9 +145,11 @@ halt() {
     as_server "$BIN/pg_ctl" -D "$DIR/data" -t "$WAIT_S" -m "${1:-fast}" stop >/dev/null
 }
 
+[ "$*" != folder ] || { folder; exit; }
 find_bin
 [ "$*" != bin ] || { echo "$BIN"; exit; }
-[ $# -ge 2 ] || die "usage: pg.sh bin, or pg.sh start|stop|restart|dsn|pid|psql DIR ..."
+[ "$*" != version ] || { "$BIN/postgres" --version; exit; }
+[ $# -ge 2 ] || die "usage: pg.sh bin|version|folder, or pg.sh start|stop|restart|dsn|pid|psql DIR ..."
 COMMAND=$1
 mkdir -p "$2"
 DIR=$(cd "$2" && pwd)

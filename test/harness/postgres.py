@@ -3,7 +3,6 @@ import os
 import re
 import select
 import shutil
-import tempfile
 
 import psycopg2
 
@@ -17,12 +16,9 @@ OF_A_SESSION = re.compile(r"\b(set|reset|set_config|discard|listen|prepare|temp|
                           r"pg_locks|terminate|database|vacuum)\b|advisory|activity", re.I)
 
 
-def memory_folder():
-    """A folder for a server's files in memory; None where there is no room."""
-    if not os.path.isdir('/dev/shm') or shutil.disk_usage('/dev/shm').free < 4 << 30:
-        return None
-    directory = tempfile.mkdtemp(prefix='txpg-', dir='/dev/shm')
-    os.chmod(directory, 0o755)
+def server_folder():
+    """In memory where there is room."""
+    directory = proc.run([PG_SH, 'folder']).stdout.strip()
     proc.on_exit(lambda: shutil.rmtree(directory, ignore_errors=True))
     return directory
 

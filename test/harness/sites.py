@@ -8,7 +8,7 @@ from . import proc, sites_invariants
 from .certificates import Certificates
 from .chain import Chain, Devchain, remark
 from .patroni import free_ports
-from .postgres import PG_SH, Postgres, memory_folder
+from .postgres import PG_SH, Postgres, server_folder
 from .proxy import Proxy
 from .relay import Relay
 from .world import ALICE
@@ -112,7 +112,7 @@ class Sites:
     def __init__(self, count=2, relays=1, block_ms=100, frames=False, seed=1, names=NAMES, account=ALICE, beside=None, chain=(),
                  postgres=None, manager=None, watch=True, **policy):
         self.dir, self.account, self.alias, self.beside, self.manager = proc.make_dir('txs-'), account, account[0], beside or {}, manager
-        self.watch, self.postgres = watch, postgres or (lambda: Postgres(memory_folder(), durable=False))
+        self.watch, self.postgres = watch, postgres or (lambda: Postgres(server_folder(), durable=False))
         self.serial = itertools.count(1)
         self.borrowed = chain if isinstance(chain, Chain) else None
         blocks = ('--block-ms', str(block_ms), '--finality-lag', '1') if block_ms else ()

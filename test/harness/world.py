@@ -6,7 +6,7 @@ import threading
 
 from . import invariants, proc
 from .chain import Devchain, remark
-from .postgres import Postgres, memory_folder
+from .postgres import Postgres, server_folder
 from .relay import Relay
 
 ALICE = ('alice', 'sr25519', '//Alice')
@@ -21,7 +21,7 @@ def shared_postgres():
     """One server for the whole run, in memory where there is room; every world has its own database on it."""
     with _lock:
         if 'pg' not in _shared:
-            _shared['pg'] = Postgres(memory_folder(), durable=False, database='template')
+            _shared['pg'] = Postgres(server_folder(), durable=False, database='template')
             _shared['pg'].migrate()
         return _shared['pg']
 

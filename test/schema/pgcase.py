@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
@@ -51,7 +50,7 @@ def wait_until(condition, what):
 
 class Server:
     def __init__(self):
-        self.dir = tempfile.mkdtemp(prefix='txr-pg-', dir='/tmp')
+        self.dir = subprocess.run([PG_SH, 'folder'], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
         atexit.register(self.stop)
         self.dsn = self.sh('start', '--', '-c', 'max_connections=60').strip()
 

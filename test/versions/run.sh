@@ -10,7 +10,7 @@ OUT=$PWD/../build/versions
 PARTS=(test_history test_plans test_policy.Bump test_sessions test_lead.Closed)
 MAIN=(system.test_main_job.MainJob.test_call_of_64_KiB system.test_main_job.MainJob.test_two_accounts_two_schemes_rollbacks)
 
-job() { # VERSION sql|parts|main|demo|moves (by dump, to version 18)
+job() { # VERSION sql|parts|main|demo|queue|moves (by dump, to version 18)
   local begun=$SECONDS log="$OUT/$1-$2.log" rc=0
   PG_BIN=$(versions/server.sh "$1")
   export PG_BIN
@@ -19,6 +19,7 @@ job() { # VERSION sql|parts|main|demo|moves (by dump, to version 18)
     parts) (cd schema && exec "$PY" -B -m unittest "${PARTS[@]}") >"$log" 2>&1 || rc=$? ;;
     moves) TXRELAY_MOVE_TO=$(versions/server.sh 18) "$PY" -B -m unittest system.test_moves >"$log" 2>&1 || rc=$? ;;
     demo) "$PY" demo/demo.py --quiet --transactions 400 --seconds 6 >"$log" 2>&1 || rc=$? ;;
+    queue) "$PY" -B -m unittest -v system.test_soak_queue >"$log" 2>&1 || rc=$? ;;
     main) "$PY" -B -m unittest -v "${MAIN[@]}" >"$log" 2>&1 || rc=$? ;;
   esac
   [ $rc = 0 ] || tail -100 "$log"
@@ -39,6 +40,7 @@ export PY
     if [ "$v" = "${versions[0]}" ] || [ "${1:-}" = all ]; then echo "$v sql"; else echo "$v parts"; fi
   done
   echo '13 moves'
+  echo "${versions[0]} queue" # before 17 the queue has 8 GiB: ./dev soak queue
   printf '%s demo\n' "${versions[0]}" "${versions[-1]}"
   printf '%s main\n' "${versions[@]}"
 } | xargs -P "${JOBS:-$(nproc)}" -L 1 versions/run.sh
