@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "cli.h"
 #include "command.h"
@@ -13,7 +14,7 @@
 
 struct tail {
     struct arguments args;
-    const char *account, *http, *token_file, *since;
+    const char *account, *http, *token_file, *ca, *cert, *cert_key, *since;
     int64_t id, since_us;
     struct loop *loop;
     struct listen *listen;
@@ -23,7 +24,22 @@ struct tail {
     bool stopping;
 };
 
-enum { OPT_HTTP = 1000, OPT_TOKEN_FILE };
+enum { OPT_HTTP = 1000, OPT_TOKEN_FILE, OPT_CA, OPT_CERT, OPT_CERT_KEY };
+
+/* In cleartext the token does not leave the machine. */
+static void take_http(struct tail *t, char *arg, struct argp_state *state)
+{
+    size_t len;
+    const char *host = host_of_url(arg, &len);
+    bool clear = !strncmp(arg, "http://", 7);
+    if (!clear && strncmp(arg, "unix:/", 6) != 0 && strncmp(arg, "https://", 8) != 0)
+        argp_error(state,
+                   "--http '%s' is none of unix:/path, http://HOST:PORT and https://HOST:PORT",
+                   arg);
+    if (clear && !host_is_loopback(host, len))
+        argp_error(state, "--http '%s' would send the token in cleartext: use https://", arg);
+    t->http = arg;
+}
 
 static error_t option(struct arguments *a, int key, char *arg, struct argp_state *state)
 {
@@ -36,9 +52,16 @@ static error_t option(struct arguments *a, int key, char *arg, struct argp_state
         t->id = command_number(state, "--id", arg, 1, INT64_MAX);
         return 0;
     case OPT_HTTP:
-        if (strncmp(arg, "unix:/", 6) != 0 && strncmp(arg, "http://", 7) != 0)
-            argp_error(state, "--http '%s' is neither unix:/path nor http://HOST:PORT", arg);
-        t->http = arg;
+        take_http(t, arg, state);
+        return 0;
+    case OPT_CA:
+        t->ca = arg;
+        return 0;
+    case OPT_CERT:
+        t->cert = arg;
+        return 0;
+    case OPT_CERT_KEY:
+        t->cert_key = arg;
         return 0;
     case OPT_TOKEN_FILE:
         t->token_file = arg;
@@ -130,9 +153,15 @@ static const struct argp_option options[] = {
      "finished since then",
      0},
     {"http", OPT_HTTP, "ADDRESS", 0,
-     "read from a relay's HTTP interface and not from the database: unix:/path or http://HOST:PORT",
+     "read from a relay's HTTP interface and not from the database: unix:/path, https://HOST:PORT, "
+     "or http://HOST:PORT of this machine",
      0},
     {"token-file", OPT_TOKEN_FILE, "FILE", 0, "with --http: the file that has the token", 0},
+    {"ca", OPT_CA, "FILE", 0,
+     "https: who signed the relay's certificate (PEM; default: one that the system trusts)", 0},
+    {"cert", OPT_CERT, "FILE", 0, "https: the own certificate (PEM), for relays that demand one",
+     0},
+    {"cert-key", OPT_CERT_KEY, "FILE", 0, "https: the key of --cert (PEM)", 0},
     COMMAND_OPTION_JSON,
     {0}};
 
@@ -141,6 +170,10 @@ static void complete(struct arguments *a, struct argp_state *state)
     const struct tail *t = (const struct tail *)a;
     if (!t->http != !t->token_file)
         argp_error(state, "--http and --token-file belong together");
+    if (!t->cert != !t->cert_key)
+        argp_error(state, "--cert and --cert-key belong together");
+    if ((t->ca || t->cert) && (!t->http || strncmp(t->http, "https://", 8) != 0))
+        argp_error(state, "--ca and --cert are for --http https://HOST:PORT");
 }
 
 static int run_tail(int argc, char **argv)
@@ -154,6 +187,9 @@ static int run_tail(int argc, char **argv)
     if (t.http) {
         rc = tail_http(&(struct tail_http_config){.address = t.http,
                                                   .token_file = t.token_file,
+                                                  .ca_file = t.ca,
+                                                  .cert_file = t.cert,
+                                                  .key_file = t.cert_key,
                                                   .account = t.account,
                                                   .id = t.id,
                                                   .since = t.since,

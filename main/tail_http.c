@@ -21,7 +21,8 @@ struct tail_http {
     char token[TOKEN_MAX + 2];
     struct buf target;
     struct loop *loop;
-    struct http_call *call; /* NULL: none is under way */
+    struct tls_context *tls; /* NULL: cleartext */
+    struct http_call *call;  /* NULL: none is under way */
     struct loop_timer *pause;
     struct loop_signal *term, *interrupt;
     struct buf text; /* of the stream, up to the next empty line */
@@ -221,6 +222,7 @@ static void ask(struct tail_http *t)
     buf_printf(&url, "%s%s", is_unix ? "http://localhost" : t->config.address, buf_str(&t->target));
     struct http_call_config call = {.url = buf_str(&url),
                                     .address = is_unix ? t->config.address : NULL,
+                                    .tls = t->tls,
                                     .headers = buf_str(&headers),
                                     .timeout_ms = SILENCE_MS,
                                     .on_part = on_part,
@@ -278,6 +280,17 @@ static void put_target(struct tail_http *t)
         put_query(&t->target, "since", t->config.since);
 }
 
+static int make_tls(struct tail_http *t, struct err *err)
+{
+    const struct tls_config tls = {.http1 = true,
+                                   .ca_file = t->config.ca_file,
+                                   .cert_file = t->config.cert_file,
+                                   .key_file = t->config.key_file};
+    if (!strncmp(t->config.address, "https://", 8))
+        t->tls = tls_context_new(&tls, err);
+    return err->code;
+}
+
 static void on_signal(void *arg, int signum)
 {
     (void)signum;
@@ -288,8 +301,10 @@ int tail_http(const struct tail_http_config *config)
 {
     struct tail_http t = {.config = *config};
     struct err err = {0};
-    if (read_token(&t, &err))
+    if (read_token(&t, &err) || make_tls(&t, &err)) {
+        explicit_bzero(t.token, sizeof(t.token));
         return cli_fail(&err);
+    }
     put_target(&t);
     t.loop = loop_new();
     t.stale_ms = loop_now_ms(t.loop);
@@ -299,6 +314,7 @@ int tail_http(const struct tail_http_config *config)
     ask(&t);
     loop_run(t.loop);
     loop_free(t.loop);
+    tls_context_free(t.tls);
     buf_done(&t.text);
     buf_done(&t.target);
     explicit_bzero(t.token, sizeof(t.token));

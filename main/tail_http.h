@@ -9,11 +9,14 @@
 #include "base/error.h"
 
 struct tail_http_config {
-    const char *address;    /* unix:/path, or http://HOST:PORT of this machine */
+    const char *address;    /* unix:/path, http://HOST:PORT of this machine, https://HOST:PORT */
     const char *token_file; /* its first line is the token */
-    const char *account;    /* NULL: all */
-    int64_t id;             /* 0: all */
-    const char *since;      /* NULL: from now on */
+    /* https: who signed the relay's certificate (NULL: one that the system trusts); the own
+     * certificate and its key, for relays that demand one. */
+    const char *ca_file, *cert_file, *key_file;
+    const char *account; /* NULL: all */
+    int64_t id;          /* 0: all */
+    const char *since;   /* NULL: from now on */
     bool json;
 };
 

@@ -10,6 +10,7 @@ import unittest
 import jsonschema
 
 from harness import proc
+from harness.certificates import Certificates
 from harness.events import Events
 from harness.chain import remark
 from harness.relay import cli
@@ -225,6 +226,44 @@ class EventsTest(unittest.TestCase):
             cli('token', 'revoke', 'reads', '--database', world.pg.dsn)
             proc.wait_for('its end', lambda: lines.child.poll() == 1, 60)
             self.assertIn('the relay answers 401', lines.text())
+
+    def test_tail_reads_over_tls(self):
+        files = Certificates()
+        for name in ('ca', 'other'):
+            files.authority(name)
+        files.certificate('relay', 'localhost')
+        files.certificate('reader', 'reader.test')
+        with World() as world:
+            relay = world.relay('one', extra='http:\n  listen: tcp:127.0.0.1:0\n' + ''.join(
+                f'  {key}: {files.path(name)}\n' for key, name in (('cert_file', 'relay.pem'), ('key_file', 'relay.key'), ('ca_file', 'ca.pem'))))
+            world.wait_leader(relay)
+            file = f'{world.dir}/token'
+            with open(file, 'w', opener=lambda path, flags: os.open(path, flags, 0o600)) as f:
+                f.write(token(world) + '\n')
+            port = address(relay).rsplit(':', 1)[1]
+            command = [proc.TXRELAY, 'tail', '--token-file', file, '--json', '--http']
+            here, ca = f'https://localhost:{port}', ['--ca', files.path('ca.pem')]
+            own = ['--cert', files.path('reader.pem'), '--cert-key', files.path('reader.key')]
+            for n, (wrong, words) in enumerate((([here], 'certificate'), ([here, '--ca', files.path('other.pem'), *own], 'certificate'), ([here, *ca], 'certificate required'),
+                                 ([f'https://127.0.0.1:{port}', *ca, *own], 'certificate'))):
+                process = proc.Process([*command, *wrong], f'{world.dir}/wrong-{n}.log')
+                self.addCleanup(process.kill)
+                proc.wait_for('its trouble', lambda p=process: 'tail.stale' in p.text(), 30)
+                process.kill()
+                self.assertIn(words, process.text(), wrong)
+                self.assertNotIn('"event":"live"', process.text())
+            for wrong, words in ((['http://relay.example:1'], 'in cleartext'), (['http://127.evil.example:1'], 'in cleartext'),
+                                 (['ftp://localhost'], 'is none of'), ([here, *own[:2]], 'belong together'), ([f'http://localhost:{port}', *ca], 'are for'),
+                                 ([here, '--ca', '/none'], '/none')):
+                done = proc.run([*command, *wrong], check=False, seconds=30)
+                self.assertIn(words, done.stderr, wrong)
+                self.assertEqual(done.returncode, 1 if words == '/none' else 2, wrong)
+            process = proc.Process([*command, here, *ca, *own], f'{world.dir}/good.log')
+            self.addCleanup(process.kill)
+            proc.wait_for('live', lambda: '"event":"live"' in process.text(), 30)
+            mine = world.enqueue('over TLS')
+            proc.wait_for('its end', lambda: '"event":"finished"' in process.text() and f'"id":{mine},' in process.text(), 60)
+            world.settle()
 
     def test_readers_learn_that_the_database_is_away(self):
         with World(own_postgres=True) as world:
