@@ -205,24 +205,29 @@ static void on_request(void *arg, struct http_request *r)
 {
     struct api *a = arg;
     struct ask *k = xcalloc(1, sizeof(*k));
-    const char *host = http_header(r, "host");
+    const char *host = http_header(r, "host"), *twice = api__repeated_header(r);
+    char detail[60];
     k->api = a;
     k->r = r;
     k->since_ms = loop_now_ms(a->loop);
     http_match(http_method(r), http_target(r), &k->match);
-    if (!host || !http_host_is_ours(host, a->host))
+    if (twice) {
+        snprintf(detail, sizeof(detail), "the header %s comes more than once", twice);
+        api__problem(k, 400, "bad_request", NULL, detail);
+    } else if (!host || !http_host_is_ours(host, a->host)) {
         api__refuse(k, 403, "foreign_host", NULL,
                     "this host answers to its own names only (http.host)");
-    else if (!http_origin_is_ours(http_header(r, "origin"), host))
+    } else if (!http_origin_is_ours(http_header(r, "origin"), host)) {
         api__refuse(k, 403, "foreign_origin", NULL, "pages of other origins may not ask");
-    else if (k->match.status != 200)
+    } else if (k->match.status != 200) {
         not_matched(k);
-    else if (http_routes[k->match.route].scope == HTTP_NONE)
+    } else if (http_routes[k->match.route].scope == HTTP_NONE) {
         api__route(k);
-    else if (!a->reads)
+    } else if (!a->reads) {
         api__problem(k, 503, "unavailable", NULL, "the relay stops");
-    else
+    } else {
         ask_token(k);
+    }
 }
 
 /* ---- life ---- */

@@ -3,6 +3,7 @@
  *   api.c      the room: server, sessions, who may ask
  *   ask.c      a request on its way through the database, and its answer
  *   body.c     JSON bodies: what is known, of which kind
+ *   headers.c  headers that may come once
  *   problem.c  errors as problems (RFC 9457)
  *   routes.c   each route: its parameters and its statement
  *   hub.c      events: one listener for all readers (events_internal.h)
@@ -102,6 +103,9 @@ void api__refuse(struct ask *k, int status, const char *code, const char *header
 
 /* metrics.c */
 void api__count(struct ask *k, int status, const char *code); /* code NULL: it is no problem */
+
+/* headers.c; NULL: none is repeated */
+const char *api__repeated_header(const struct http_request *r);
 
 /* problem.c */
 void api__put_problem(struct buf *out, int status, const char *code, const char *detail);

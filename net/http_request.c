@@ -42,6 +42,14 @@ const char *http_header(const struct http_request *r, const char *name)
     return found;
 }
 
+bool http_header_repeats(const struct http_request *r, const char *name)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->headers; i++)
+        n += !strcasecmp((const char *)r->text.data + r->names[i], name);
+    return n > 1;
+}
+
 const char *http_body(const struct http_request *r, size_t *ret_len)
 {
     *ret_len = r->body.len;

@@ -59,6 +59,7 @@ const char *http_method(const struct http_request *r); /* "GET"; HEAD is answere
 const char *http_target(const struct http_request *r); /* "/path?query", as it came */
 /* NULL: it has no such header, or more than one. */
 const char *http_header(const struct http_request *r, const char *name);
+bool http_header_repeats(const struct http_request *r, const char *name);
 const char *http_body(const struct http_request *r, size_t *ret_len);
 const char *http_peer(const struct http_request *r); /* "127.0.0.1:4711", or "unix" */
 
