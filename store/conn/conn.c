@@ -68,8 +68,11 @@ static void on_timer(void *arg)
     case CONN_SETUP_WAIT: {
         const char *host = PQhost(c->pg);
         const char *port = PQport(c->pg);
-        err_set(&err, ERR_DB_UNAVAILABLE, "no answer from \"%s\" port %s within %llu ms",
-                host ? host : "", port ? port : "", (unsigned long long)c->deadline_ms);
+        err_set(&err, ERR_DB_UNAVAILABLE, "no answer from \"%s\" port %s within %llu ms%s",
+                host ? host : "", port ? port : "", (unsigned long long)c->deadline_ms,
+                c->deadline_ms == c->config.connect_timeout_ms
+                    ? " (connect_timeout=SECONDS in the connection string allows more)"
+                    : "");
         conn__address_failed(c, &err);
         return;
     }
@@ -204,8 +207,6 @@ struct conn *conn_new(struct loop *l, const struct conn_config *config)
     c->setup[0] = xstrdup(sql__text(SQL_SET_SESSION));
     for (size_t i = 0; i < own; i++)
         c->setup[1 + i] = xstrdup(config->setup[i]);
-    if (!config->connect_timeout_ms)
-        c->config.connect_timeout_ms = DEFAULT_CONNECT_MS;
     c->backoff.base_ms = config->backoff_base_ms ? config->backoff_base_ms : DEFAULT_BACKOFF_MS;
     c->backoff.cap_ms = config->backoff_cap_ms ? config->backoff_cap_ms : DEFAULT_BACKOFF_CAP_MS;
     if (c->backoff.cap_ms < c->backoff.base_ms)
@@ -214,6 +215,10 @@ struct conn *conn_new(struct loop *l, const struct conn_config *config)
     list_init(&c->queued);
     list_init(&c->sent);
     conn__dsn_parse(&c->dsn, config->dsn, &c->dsn_err);
+    if (c->dsn.connect_timeout_ms)
+        c->config.connect_timeout_ms = c->dsn.connect_timeout_ms;
+    else if (!config->connect_timeout_ms)
+        c->config.connect_timeout_ms = DEFAULT_CONNECT_MS;
     c->config.refuse_standby |= c->dsn.want_primary;
     c->timer = loop_timer_new(l, on_timer, c);
     return c;

@@ -1,6 +1,6 @@
 /* From a host entry to an established session: names are resolved off the loop, then one PGconn per
- * address, each with its own deadline (libpq ignores connect_timeout here and would resolve by
- * blocking). The socket of a PGconn may be replaced inside PQconnectPoll under the same number
+ * address, each with its own deadline, which begins anew with each answer (libpq ignores
+ * connect_timeout here and would resolve by blocking). The socket of a PGconn may be replaced inside PQconnectPoll under the same number
  * (sslmode=prefer): the poll handle is closed before each PQconnectPoll and made anew after it. */
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +83,7 @@ static void on_connect_io(void *arg, int status, int events)
     (void)events;
     struct conn *c = arg;
     c->poll = loop_poll_close(c->poll);
+    conn__deadline(c, c->config.connect_timeout_ms);
     switch (PQconnectPoll(c->pg)) {
     case PGRES_POLLING_READING:
         watch(c, LOOP_READABLE);

@@ -9,6 +9,8 @@
 #include "base/alloc.h"
 #include "conn/conn_internal.h"
 
+enum { TIMEOUT_MAX_S = 3600 };
+
 static void add(struct conn_dsn *d, const char *key, const char *value)
 {
     d->keys = xrealloc(d->keys, (d->count + 1) * sizeof(char *));
@@ -87,14 +89,27 @@ static bool take_option(struct conn_dsn *d, const PQconninfoOption *o, const cha
         *addr = value_or_env(o);
     else if (!strcmp(o->keyword, "port"))
         *port = value_or_env(o);
-    else if (!strcmp(o->keyword, "connect_timeout"))
-        return true; /* libpq ignores it on asynchronous connections: ours counts */
     else if (!strcmp(o->keyword, "target_session_attrs") &&
              (!strcmp(value_or_env(o), "read-write") || !strcmp(value_or_env(o), "primary")))
         d->want_primary = true;
     else
         return false;
     return true;
+}
+
+/* Seconds. 0: it is not given, or libpq would wait for ever, which none of ours does. */
+static int take_timeout(struct conn_dsn *d, const PQconninfoOption *o, struct err *err)
+{
+    const char *text = value_or_env(o);
+    char *end;
+    long s = strtol(text, &end, 10);
+    if (*end || s < 0 || s > TIMEOUT_MAX_S)
+        return err_set(err, ERR_CONFIG,
+                       "connect_timeout of the connection string is '%.40s'; it must be a whole "
+                       "number of seconds from 1 to %d",
+                       text, TIMEOUT_MAX_S);
+    d->connect_timeout_ms = (uint32_t)s * 1000;
+    return 0;
 }
 
 bool conn__dsn_is_ambiguous(const char *text)
@@ -137,10 +152,15 @@ int conn__dsn_parse(struct conn_dsn *d, const char *text, struct err *err)
         return ERR_CONFIG;
     }
     const char *host = "", *addr = "", *port = "";
-    for (const PQconninfoOption *o = options; o->keyword; o++)
-        if (!take_option(d, o, &host, &addr, &port) && o->val)
+    int rc = 0;
+    for (const PQconninfoOption *o = options; o->keyword; o++) {
+        if (!strcmp(o->keyword, "connect_timeout"))
+            rc = take_timeout(d, o, err);
+        else if (!take_option(d, o, &host, &addr, &port) && o->val)
             add(d, o->keyword, o->val);
-    int rc = split_hosts(d, host, addr, port, err);
+    }
+    if (rc == 0)
+        rc = split_hosts(d, host, addr, port, err);
     PQconninfoFree(options);
     return rc;
 }

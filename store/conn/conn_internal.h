@@ -43,7 +43,8 @@ struct conn_dsn {
     size_t count;
     struct conn_host *hosts;
     size_t host_count;
-    bool want_primary; /* target_session_attrs=read-write or primary */
+    bool want_primary;           /* target_session_attrs=read-write or primary */
+    uint32_t connect_timeout_ms; /* 0: the string does not say */
 };
 
 /* A statement by its prepare_name. It is used by name only after its Parse was answered: a Parse
@@ -90,7 +91,8 @@ struct conn {
     struct conn_step *steps; /* probes, then setup statements */
     size_t step_count;
     size_t steps_left;
-    char token[24]; /* what the probes look for */
+    struct err refused; /* what a probe found, until all are answered */
+    char token[24];     /* what the probes look for */
 
     struct loop_timer *timer; /* deadline of the state; in UP: of the next answer */
     uint64_t deadline_ms;     /* how long the timer was set for */

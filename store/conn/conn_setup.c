@@ -7,10 +7,10 @@
  * one that the server has. Whether it pools by session or by transaction cannot be seen by a quiet
  * client (it gets the same server again), so refuse_pooler refuses both.
  *
- * One probe at a time: pgbouncer 1.18 gives a server to the next client although answers are on
- * their way to one that went away in the middle of its pipeline, and that next client takes them
+ * The first probe goes alone: pgbouncer 1.18 gives a server to the next client although answers are
+ * on their way to one that went away in the middle of its pipeline, and that next client takes them
  * for its own (seen: "SELECT 1" was answered with a probe's pid). Nothing may be under way when
- * a pooler is refused. */
+ * a pooler is refused, so the other probes, which share a round trip, are all answered before. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,25 +43,18 @@ static void new_steps(struct conn *c, size_t n)
         c->steps[i] = (struct conn_step){.conn = c, .query.internal = true};
 }
 
-/* A failed step fails the address, and the steps are gone. Returns true when it was the last
- * one. */
-static bool step_done(struct conn *c, const struct err *err)
-{
-    if (err->code) {
-        struct err why = *err;
-        conn__address_failed(c, &why);
-        return false;
-    }
-    return --c->steps_left == 0;
-}
-
 /* ---- setup statements ---- */
 
 static void on_setup(struct conn_query *q, const struct conn_result *r)
 {
     (void)r;
     struct conn *c = CONTAINER_OF(q, struct conn_step, query)->conn;
-    if (!step_done(c, &q->err))
+    struct err err = q->err;
+    if (err.code) { /* the address fails, and the steps are gone */
+        conn__address_failed(c, &err);
+        return;
+    }
+    if (--c->steps_left)
         return;
     conn__setup_drop(c);
     conn__up(c);
@@ -74,8 +67,8 @@ static void setup_start(struct conn *c)
         conn__up(c);
         return;
     }
-    if (c->config.setup_timeout_ms)
-        conn__deadline(c, c->config.setup_timeout_ms);
+    conn__deadline(c, c->config.setup_timeout_ms ? c->config.setup_timeout_ms
+                                                 : c->config.connect_timeout_ms);
     new_steps(c, c->setup_count);
     for (size_t i = 0; i < c->step_count; i++)
         conn__submit(c, &c->steps[i].query, NULL, c->setup[i], 0, NULL, 0, on_setup);
@@ -111,9 +104,8 @@ static void judge_probe(struct conn *c, const struct conn_result *r, struct err 
 static void on_probe(struct conn_query *q, const struct conn_result *r);
 
 /* The first one leaves the token in the session, the later ones look for it. */
-static void probe(struct conn *c)
+static void probe(struct conn *c, size_t i)
 {
-    size_t i = c->step_count - c->steps_left;
     const struct conn_param token = {.data = i ? NULL : c->token};
     conn__submit(c, &c->steps[i].query, NULL, sql__text(SQL_PROBE_SESSION), 1, &token, 0, on_probe);
 }
@@ -121,16 +113,24 @@ static void probe(struct conn *c)
 static void on_probe(struct conn_query *q, const struct conn_result *r)
 {
     struct conn *c = CONTAINER_OF(q, struct conn_step, query)->conn;
+    bool first = c->steps_left-- == c->step_count;
     struct err err = q->err;
-    bool good = !err.code;
-    if (good) {
+    if (!err.code)
         judge_probe(c, r, &err);
-        good = !err.code;
+    if (err.code && !c->refused.code)
+        c->refused = err;
+    if (c->steps_left && !first)
+        return;
+    if (c->refused.code) {
+        err = c->refused;
+        conn__address_failed(c, &err);
+        return;
     }
-    if (step_done(c, &err))
+    conn__deadline(c, c->config.connect_timeout_ms);
+    for (size_t i = 1; first && i < c->step_count; i++)
+        probe(c, i);
+    if (!c->steps_left)
         setup_start(c);
-    else if (good)
-        probe(c);
 }
 
 void conn__setup_start(struct conn *c)
@@ -140,9 +140,10 @@ void conn__setup_start(struct conn *c)
     c->raw_texts = encoding && !strcmp(encoding, "SQL_ASCII");
     INVARIANT(PQsetnonblocking(c->pg, 1) == 0);
     INVARIANT(c->config.plain || PQenterPipelineMode(c->pg));
-    conn__move(c, CONN_SETUP_WAIT); /* the deadline of the address goes on */
+    conn__move(c, CONN_SETUP_WAIT);
+    c->refused = (struct err){0};
     snprintf(c->token, sizeof(c->token), "%016llx", (unsigned long long)rng_next(&c->rng));
     conn__io_start(c);
     new_steps(c, c->config.refuse_pooler ? PROBES_POOLER : PROBES_QUICK);
-    probe(c);
+    probe(c, 0);
 }

@@ -2,6 +2,7 @@
 steps there are, and that what is instant is not told: relay_progress_test.)"""
 import os
 import re
+import time
 import unittest
 
 from harness import proc
@@ -63,6 +64,28 @@ class Start(unittest.TestCase):
             proc.wait_for('an end of it', lambda: not relay.status()['starting'] and not relay.status()['accounts'][0]['progress'])
             supervisor.wait('STATUS=running: leads 1 of 1 accounts; database up, chain up')
             self.assertEqual(relay.unparsed(), [])
+
+    def test_a_line_that_is_slow(self):
+        """Each answer comes within connect_timeout, and all of them together do not. After the first probe of a session the others
+        share a round trip, which a pooler would not show otherwise."""
+        delay_s, asked = 0.4, []
+
+        def probed(link, data):
+            if link.called('control') and b'pg_backend_pid' in data:
+                asked.append(time.monotonic())
+        with World() as world:
+            database, dsn = database_proxy(self, world.pg, probed)
+            database.set('pass', delay_s)
+            dsn += ' connect_timeout=1'
+            done = cli('accounts', '--database', dsn, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, 'txrelay: no account is registered: run txrelay register\n'))
+            relay = world.relay('slow', dsn=dsn)
+            relay.wait_log('relay.running', 60)
+            self.assertGreaterEqual(len(asked), 2)
+            self.assertLess(asked[-1] - asked[1] if len(asked) < 5 else asked[3] - asked[1], 4 * delay_s)
+            database.set('hole')
+            late = cli('accounts', '--database', dsn, check=False)
+            self.assertIn('within 1000 ms (connect_timeout=SECONDS in the connection string allows more)', late.stderr)
 
     def test_blocks_that_nobody_has_read(self):
         with World('--block-ms', '0') as world:

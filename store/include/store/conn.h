@@ -31,9 +31,9 @@ struct conn_config {
                           * `setup`  nor prepared statements are used: both belong to a session. */
     bool plain; /* no pipeline: one query at a time, without parameters it may hold many statements;
                          * the callback sees the last result, or the first error */
-    uint32_t connect_timeout_ms; /* per address, default 5000 */
-    uint32_t setup_timeout_ms;   /* for `setup`, on an address that has answered; 0: what is left of
-                                    the other */
+    uint32_t connect_timeout_ms; /* for each answer of an address, default 5000; connect_timeout of
+                                    the string overrules it */
+    uint32_t setup_timeout_ms;   /* for `setup`; 0: as for the other answers */
     uint32_t answer_timeout_ms;  /* 0: none. Queries in flight without a result for this long: the
                                     session is dropped */
     uint32_t backoff_base_ms, backoff_cap_ms; /* default 50, 5000 */

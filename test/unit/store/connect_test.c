@@ -148,6 +148,9 @@ static void test_dsn_errors(void **state)
     expect_down("host=a,b hostaddr=127.0.0.1", ERR_CONFIG, "2 hosts but 1 hostaddr");
     expect_down("host=a,b,c port=1,2", ERR_CONFIG, "2 ports for 3 hosts");
     expect_down("host=a nonsense=1", ERR_CONFIG, "nonsense");
+    expect_down("host=a connect_timeout=5s", ERR_CONFIG,
+                "connect_timeout of the connection string is '5s'");
+    expect_down("host=a connect_timeout=-1", ERR_CONFIG, "from 1 to 3600");
     struct ctx x;
     begin(&x, "postgresql://me:topsecret@[bad/db");
     start(&x);
@@ -199,6 +202,8 @@ static void test_silent(void **state)
     assert_int_equal(x.f.down_err.code, ERR_DB_UNAVAILABLE);
     assert_non_null(strstr(x.f.down_err.text, "no answer from"));
     end(&x);
+    expect_down(dsn("host=127.0.0.1 port=%d user=postgres connect_timeout=1", ntohs(sa.sin_port)),
+                ERR_DB_UNAVAILABLE, "within 1000 ms (connect_timeout=SECONDS in");
     close(fd);
 }
 

@@ -391,7 +391,9 @@ static void leave_open(struct loop *l, struct fx_conn *f, struct fx_query *q, co
     f->c = conn_new(l, &config);
     conn_open(f->c);
     WAIT_FOR(l, f->ups == 1);
-    fx_query(f->c, q, NULL, "BEGIN; SELECT count(*) FROM txrelay.accounts");
+    fx_query(f->c, q, NULL,
+             "SET idle_in_transaction_session_timeout = 0; BEGIN; SELECT count(*) FROM "
+             "txrelay.accounts");
     WAIT_FOR(l, q->done);
     assert_int_equal(q->q.err.code, 0);
 }
