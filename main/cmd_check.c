@@ -211,17 +211,6 @@ static void check_served(const struct config_file *f, const char *what, check_pa
     buf_done(&shown);
 }
 
-static void check_webhooks(const struct config_file *f)
-{
-    struct buf shown = {0};
-    struct err err = {0};
-    if (hook_serve_check(f, &shown, &err))
-        check_wrong("webhooks", err.text);
-    else if (shown.len)
-        check_line("ok", "webhooks", buf_str(&shown));
-    buf_done(&shown);
-}
-
 static int run_check(int argc, char **argv)
 {
     struct arguments a = {0};
@@ -245,7 +234,7 @@ static int run_check(int argc, char **argv)
         warnings_each(config.file, &service, check_caution, NULL);
         check_served(config.file, "feeds", feed_serve_check);
         check_served(config.file, "http", http_serve_check);
-        check_webhooks(config.file);
+        check_served(config.file, "webhooks", hook_serve_check);
         check_served(config.file, "sites", site_serve_check);
         check_chain(&service);
         cli_service_config_done(&service);

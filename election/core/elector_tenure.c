@@ -45,6 +45,8 @@ void elector__promote(struct elector *e, struct elector_account *a)
     elector__report_gate(e, a, true, "the claim was granted");
     if (!e->renewing)
         plan_renewal(e, a->sent);
+    else if (a->sent < e->oldest_claim)
+        e->oldest_claim = a->sent;
 }
 
 static void end_tenure(struct elector *e, struct elector_account *a, bool orphan_claim,
@@ -74,7 +76,7 @@ void elector__renew(struct elector *e, uint64_t now)
     PRE(!e->renewing && e->leaders > 0);
     e->renewing = true;
     e->renew_sent = now;
-    e->renew_at = ELECTOR_NEVER;
+    e->renew_at = e->oldest_claim = ELECTOR_NEVER;
     e->renew_count = 0;
     for (size_t i = 0; i < e->count; i++) {
         struct elector_account *a = &e->accounts[i];
@@ -85,16 +87,6 @@ void elector__renew(struct elector *e, uint64_t now)
         e->renew_epochs[e->renew_count++] = a->epoch;
     }
     elector__emit(e, NULL, ELECTOR_FX_RENEW);
-}
-
-/* Also of accounts that were claimed since the renewal was sent. */
-static uint64_t oldest(const struct elector *e)
-{
-    uint64_t sent = e->renew_sent;
-    for (size_t i = 0; i < e->count; i++)
-        if (e->accounts[i].state == ELECTOR_LEADER && e->accounts[i].sent < sent)
-            sent = e->accounts[i].sent;
-    return sent;
 }
 
 void elector__on_renew_reply(struct elector *e, uint64_t now, const struct elector_event *ev)
@@ -122,7 +114,7 @@ void elector__on_renew_reply(struct elector *e, uint64_t now, const struct elect
         elector__report_gate(e, a, open,
                              open ? "the claim was renewed" : "the renewal came too late");
     }
-    plan_renewal(e, oldest(e));
+    plan_renewal(e, e->oldest_claim < e->renew_sent ? e->oldest_claim : e->renew_sent);
 }
 
 void elector__on_stale(struct elector *e, uint64_t now, const struct elector_event *ev)

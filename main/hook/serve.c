@@ -56,8 +56,11 @@ static void serve_metrics(void *arg, struct buf *out)
         hooks_metrics(h->hooks, out);
 }
 
-int hook_serve_check(const struct config_file *f, struct buf *out, struct err *err)
+int hook_serve_check(const struct config_file *f, struct buf *out,
+                     void (*caution)(void *arg, const char *text), void *arg, struct err *err)
 {
+    (void)caution;
+    (void)arg;
     const struct config_webhooks *c = &f->webhooks;
     const struct tls_config config = {.http1 = true, .ca_file = c->ca_file};
     if (!c->key_file)
@@ -85,7 +88,7 @@ int hook_serve_fill(struct hook_serve *h, const struct config_file *f, struct se
 {
     struct buf shown = {0};
     *h = (struct hook_serve){.file = f};
-    int rc = hook_serve_check(f, &shown, err);
+    int rc = hook_serve_check(f, &shown, NULL, NULL, err);
     buf_done(&shown);
     if (rc || !f->webhooks.key_file)
         return rc;

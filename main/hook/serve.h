@@ -16,8 +16,10 @@ struct hook_serve {
  * database, or the key file is of no use. */
 int hook_serve_fill(struct hook_serve *h, const struct config_file *f, struct service_config *ret,
                     struct err *err);
-/* Without opening anything: what a relay would do, for people. "": it delivers no webhooks. */
-int hook_serve_check(const struct config_file *f, struct buf *out, struct err *err);
+/* Without opening anything: what a relay would do, for people. "": it delivers no webhooks. In the
+ * form that the checks of feeds, http and sites have; there is nothing to caution about. */
+int hook_serve_check(const struct config_file *f, struct buf *out,
+                     void (*caution)(void *arg, const char *text), void *arg, struct err *err);
 void hook_serve_reload(struct hook_serve *h); /* ca_file again. Logs what happened. */
 
 #endif

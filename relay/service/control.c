@@ -50,8 +50,11 @@ struct control {
     struct loop_server *server;
     struct entry entry;
     struct list sendings; /* requests whose peer may go first */
-    bool draining;        /* it takes no more of them, and is drained once these have ended */
-    bool drained;
+    enum {
+        CONTROL_OPEN,
+        CONTROL_DRAINING, /* it takes no more of them, and is drained once these have ended */
+        CONTROL_DRAINED,
+    } state;
 };
 
 /* A request of the store for a peer that may go before it is answered. */
@@ -82,9 +85,9 @@ static struct sending *sending_new(struct control *c, struct loop_peer *peer)
 
 static void try_drained(struct control *c)
 {
-    if (!c->draining || c->drained || !list_empty(&c->sendings))
+    if (c->state != CONTROL_DRAINING || !list_empty(&c->sendings))
         return;
-    c->drained = true;
+    c->state = CONTROL_DRAINED;
     room_ended(&c->room);
 }
 
@@ -147,8 +150,8 @@ static void cmd_send(struct control *c, struct loop_peer *peer, json_t *request)
     struct sending *x = sending_new(c, peer);
     struct store_enqueue *r = &x->u.enqueue.req;
     struct account *a = NULL;
-    int rc = c->draining ? err_set(&err, ERR_CANCELED, "the relay stops")
-                         : enqueue_json_read(&x->u.enqueue, request, &err);
+    int rc = c->state != CONTROL_OPEN ? err_set(&err, ERR_CANCELED, "the relay stops")
+                                      : enqueue_json_read(&x->u.enqueue, request, &err);
     if (rc == 0 && !(a = service_account_by_name(s, r->account)))
         rc = err_set(&err, ERR_ARGUMENT, "this relay has no account \"%.80s\"", r->account);
     if (rc == 0 && account_gate(a)) {
@@ -171,7 +174,8 @@ static void cmd_ask(struct control *c, struct loop_peer *peer, const char *cmd, 
     struct err err;
     struct service *s = c->room.service;
     struct sending *x = sending_new(c, peer);
-    int rc = s->store && !c->draining ? 0 : err_set(&err, ERR_CANCELED, "the relay stops");
+    int rc =
+        s->store && c->state == CONTROL_OPEN ? 0 : err_set(&err, ERR_CANCELED, "the relay stops");
     if (rc || ask_json_read(&x->u.ask, cmd, request, &err)) {
         refuse(peer, err.code, err.text);
         ask_json_done(&x->u.ask);
@@ -225,7 +229,7 @@ static void on_drain_noted(struct store_req *req)
 static void cmd_drain(struct control *c, struct loop_peer *peer)
 {
     struct service *s = c->room.service;
-    if (s->store && !c->draining) {
+    if (s->store && c->state == CONTROL_OPEN) {
         struct sending *x = sending_new(c, peer);
         x->u.drain.relay = s->holder;
         x->u.drain.who = x->creator;
@@ -286,7 +290,7 @@ static void on_line(void *arg, struct loop_peer *peer, const char *line, size_t 
 static void control_drain(struct room *r)
 {
     struct control *c = CONTAINER_OF(r, struct control, room);
-    c->draining = true;
+    c->state = CONTROL_DRAINING;
     try_drained(c);
 }
 

@@ -113,8 +113,9 @@ static void begin(struct migrate *m)
     finish(m, &(struct err){0});
 }
 
-static void on_found(struct migrate *m, int found)
+static void on_found(struct migrate *m, const struct conn_result *r)
 {
+    int found = (int)strtol(conn_result_get(r, 0, 0, NULL), NULL, 10);
     struct err err;
     if (found == 0) {
         begin(m);
@@ -181,11 +182,10 @@ static bool is_lock_not_free(const struct migrate *m, const char *sqlstate)
 }
 
 /* m->err is what failed. */
-static void on_holders(struct migrate *m, const char *holder)
+static void on_holders(struct migrate *m, const struct conn_result *r)
 {
-    PRE(m->state == MIGRATE_HOLDERS_WAIT);
-    if (!holder)
-        holder = "a transaction that has ended";
+    const char *holder =
+        conn_result_rows(r) ? conn_result_get(r, 0, 0, NULL) : "a transaction that has ended";
     if (loop_now_ms(m->loop) >= m->give_up_ms) {
         struct err err = {0};
         err_set(&err, m->err.code,
@@ -245,6 +245,76 @@ static void on_ids(struct migrate *m, const struct conn_result *r)
     run(m, MIGRATE_COMMIT_WAIT, "COMMIT");
 }
 
+static void on_migration(struct migrate *m, const struct conn_result *r)
+{
+    (void)r;
+    record_migration(m);
+}
+
+static void on_recorded(struct migrate *m, const struct conn_result *r)
+{
+    (void)r;
+    m->to = (int)++m->next;
+    run_migration(m);
+}
+
+/* Before the first file, and again once those of another shape are dropped. */
+static void on_saved(struct migrate *m, const struct conn_result *r)
+{
+    (void)r;
+    m->next = 0;
+    run_functions(m);
+}
+
+static void on_functions(struct migrate *m, const struct conn_result *r)
+{
+    (void)r;
+    m->next++;
+    run_functions(m);
+}
+
+static void on_rolled_back(struct migrate *m, const struct conn_result *r)
+{
+    (void)r;
+    m->dropped = true;
+    run(m, MIGRATE_DROP_WAIT, sql__text(SQL_DROP_FUNCTIONS));
+}
+
+static void on_digest(struct migrate *m, const struct conn_result *r)
+{
+    note_functions(m, found_of(r).text[SCHEMA_COL_FOUND]);
+}
+
+static void on_noted(struct migrate *m, const struct conn_result *r)
+{
+    (void)r;
+    run(m, MIGRATE_IDS_WAIT, sql__text(SQL_REPAIR_IDS));
+}
+
+static void on_committed(struct migrate *m, const struct conn_result *r)
+{
+    (void)r;
+    finish(m, &(struct err){0});
+}
+
+static void on_undone(struct migrate *m, const struct conn_result *r)
+{
+    (void)r;
+    run(m, MIGRATE_HOLDERS_WAIT, sql__text(SQL_LOCK_HOLDERS));
+}
+
+/* The other states wait for no answer. */
+static void (*const answered[])(struct migrate *m, const struct conn_result *r) = {
+    [MIGRATE_LOCK_WAIT] = on_locked,         [MIGRATE_FIND_WAIT] = on_found,
+    [MIGRATE_CHECK_WAIT] = on_checked,       [MIGRATE_MIGRATION_WAIT] = on_migration,
+    [MIGRATE_RECORD_WAIT] = on_recorded,     [MIGRATE_SAVE_WAIT] = on_saved,
+    [MIGRATE_FUNCTIONS_WAIT] = on_functions, [MIGRATE_ROLLBACK_WAIT] = on_rolled_back,
+    [MIGRATE_DROP_WAIT] = on_saved,          [MIGRATE_DIGEST_WAIT] = on_digest,
+    [MIGRATE_NOTE_WAIT] = on_noted,          [MIGRATE_IDS_WAIT] = on_ids,
+    [MIGRATE_COMMIT_WAIT] = on_committed,    [MIGRATE_UNDO_WAIT] = on_undone,
+    [MIGRATE_HOLDERS_WAIT] = on_holders,
+};
+
 static void on_answer(struct conn_query *q, const struct conn_result *r)
 {
     struct migrate *m = CONTAINER_OF(q, struct migrate, query);
@@ -252,60 +322,8 @@ static void on_answer(struct conn_query *q, const struct conn_result *r)
         on_failed(m, &q->err);
         return;
     }
-    switch (m->state) {
-    case MIGRATE_LOCK_WAIT:
-        on_locked(m, r);
-        return;
-    case MIGRATE_FIND_WAIT:
-        on_found(m, (int)strtol(conn_result_get(r, 0, 0, NULL), NULL, 10));
-        return;
-    case MIGRATE_CHECK_WAIT:
-        on_checked(m, r);
-        return;
-    case MIGRATE_MIGRATION_WAIT:
-        record_migration(m);
-        return;
-    case MIGRATE_RECORD_WAIT:
-        m->to = (int)++m->next;
-        run_migration(m);
-        return;
-    case MIGRATE_SAVE_WAIT:
-    case MIGRATE_DROP_WAIT:
-        m->next = 0;
-        run_functions(m);
-        return;
-    case MIGRATE_FUNCTIONS_WAIT:
-        m->next++;
-        run_functions(m);
-        return;
-    case MIGRATE_ROLLBACK_WAIT:
-        m->dropped = true;
-        run(m, MIGRATE_DROP_WAIT, sql__text(SQL_DROP_FUNCTIONS));
-        return;
-    case MIGRATE_DIGEST_WAIT:
-        note_functions(m, found_of(r).text[SCHEMA_COL_FOUND]);
-        return;
-    case MIGRATE_NOTE_WAIT:
-        run(m, MIGRATE_IDS_WAIT, sql__text(SQL_REPAIR_IDS));
-        return;
-    case MIGRATE_IDS_WAIT:
-        on_ids(m, r);
-        return;
-    case MIGRATE_COMMIT_WAIT:
-        finish(m, &(struct err){0});
-        return;
-    case MIGRATE_UNDO_WAIT:
-        run(m, MIGRATE_HOLDERS_WAIT, sql__text(SQL_LOCK_HOLDERS));
-        return;
-    case MIGRATE_HOLDERS_WAIT:
-        on_holders(m, conn_result_rows(r) ? conn_result_get(r, 0, 0, NULL) : NULL);
-        return;
-    case MIGRATE_CONNECT_WAIT:
-    case MIGRATE_PAUSE_WAIT:
-    case MIGRATE_CLOSE_WAIT:
-        break;
-    }
-    UNREACHABLE();
+    INVARIANT(m->state < ARRAY_LEN(answered) && answered[m->state]);
+    answered[m->state](m, r);
 }
 
 static void on_up(void *arg)
