@@ -20,3 +20,11 @@ size_t utf8_len(const uint8_t *at, size_t left)
     bool surrogate = n == 3 && code >= 0xd800 && code < 0xe000;
     return overlong || surrogate || (n == 4 && code > 0x10ffff) ? 0 : n;
 }
+
+int utf8_count(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}

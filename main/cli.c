@@ -83,6 +83,7 @@ int cli_fail(const struct err *err)
 {
     struct buf plain = {0};
     cli_put_err(&plain, err);
+    fflush(stdout); /* what it refers to comes first, also in a file that gets both */
     fprintf(stderr, "txrelay: %s\n", buf_str(&plain));
     buf_done(&plain);
     return EXIT_FAILED;

@@ -209,7 +209,7 @@ const struct command command_feed = {
     .options = options,
     .option = option,
     .complete = complete,
-    .columns = "feed=name account last=last_number waiting oldest_s publishers paused "
+    .columns = "feed=name account last=last_number waiting oldest_age_s publishers paused "
                "leader=leader_address",
     .words_min = 1,
     .words_max = COMMAND_WORDS_MAX,

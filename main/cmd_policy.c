@@ -100,4 +100,5 @@ const struct command command_policy = {
     .args_doc = "ACCOUNT [KEY=VALUE ...]",
     .doc = "Show or set how an account's transactions are treated: tip_start, tip_step, "
            "tip_step_percent, tip_cap, tip_after_blocks, skip_after_blocks, low_balance, "
-           "usurped (fail or requeue), order (any or strict), retry_refusals. KEY= removes one."};
+           "usurped (fail or requeue), order (any or strict), retry_refusals, priority_max, "
+           "outbox_max. KEY= removes one."};

@@ -101,6 +101,7 @@ static void print_end(struct wait *w)
                goal_names[w->goal], (long long)w->id, last);
     else
         puts(last);
+    fflush(stdout); /* the texts below refer to it */
     if (w->exit_code == EXIT_LATE)
         fprintf(stderr, "txrelay: transaction %lld is not %s after %g s%s\n", (long long)w->id,
                 goal_names[w->goal], w->timeout_s,
@@ -256,10 +257,12 @@ static void on_state(void *arg, bool live, uint64_t since_ms, const struct err *
 {
     struct wait *w = arg;
     w->live = live;
-    cli_follow_state("wait", live, live ? 0 : loop_now_ms(w->loop) - since_ms, err);
-    if (!live && err_class(err->code) == ERR_CLASS_PERMANENT)
+    if (!live && err_class(err->code) == ERR_CLASS_PERMANENT) {
         end(w, "failed", cli_fail(err));
-    else if (live && !w->heard)
+        return;
+    }
+    cli_follow_state("wait", live, live ? 0 : loop_now_ms(w->loop) - since_ms, err);
+    if (live && !w->heard)
         ask(w, "wait_known.sql");
 }
 

@@ -22,22 +22,24 @@ struct verb {
     int words_min, words_max;
     void (*print)(void *arg, const struct conn_result *r);
     const char *columns; /* as in struct command */
+    const char *nothing; /* printed when there is no row */
 };
 
 static void print_secret(void *arg, const struct conn_result *r);
 
 static const struct verb verbs[] = {
-    {"create", "webhook_create.sql", "NAME URL", 3, 3, cli_print_value, NULL},
+    {"create", "webhook_create.sql", "NAME URL", 3, 3, cli_print_value, NULL, NULL},
     {"list", "webhook_list.sql", "", 1, 1, cli_print_rows,
-     "webhook=name url accounts outcomes state waiting dead"},
-    {"remove", "webhook_remove.sql", "NAME", 2, 2, cli_print_value, NULL},
-    {"pause", "webhook_pause.sql", "NAME", 2, 2, cli_print_value, NULL},
-    {"resume", "webhook_resume.sql", "NAME", 2, 2, cli_print_value, NULL},
-    {"secret", "webhook_secret.sql", "NAME", 2, 2, print_secret, NULL},
-    {"rotate", "webhook_rotate.sql", "NAME", 2, 2, cli_print_value, NULL},
+     "webhook=name url accounts outcomes state waiting dead",
+     "there is no webhook: txrelay webhook create"},
+    {"remove", "webhook_remove.sql", "NAME", 2, 2, cli_print_value, NULL, NULL},
+    {"pause", "webhook_pause.sql", "NAME", 2, 2, cli_print_value, NULL, NULL},
+    {"resume", "webhook_resume.sql", "NAME", 2, 2, cli_print_value, NULL, NULL},
+    {"secret", "webhook_secret.sql", "NAME", 2, 2, print_secret, NULL, NULL},
+    {"rotate", "webhook_rotate.sql", "NAME", 2, 2, cli_print_value, NULL, NULL},
     {"dead", "webhook_dead.sql", "NAME", 2, 2, cli_print_rows,
-     "number account id attempts given_up=dead_at error"},
-    {"again", "webhook_again.sql", "NAME [NUMBER]", 2, 3, cli_print_value, NULL},
+     "number account id attempts given_up=dead_at error", "it has given nothing up"},
+    {"again", "webhook_again.sql", "NAME [NUMBER]", 2, 3, cli_print_value, NULL, NULL},
 };
 
 static void add(struct buf *list, const char *word)
@@ -116,7 +118,7 @@ static int read_key(struct webhook *w, const struct config *config)
 
 static int run_webhook(int argc, char **argv)
 {
-    struct webhook w = {.args.nothing = "there is nothing: txrelay webhook create makes a webhook"};
+    struct webhook w = {0};
     struct config config;
     int rc = command_start(&command_webhook, argc, argv, &w.args, true, &config);
     if (rc == 0 && w.verb->print == print_secret) {
@@ -127,6 +129,7 @@ static int run_webhook(int argc, char **argv)
     }
     if (rc == 0) {
         w.args.columns = w.verb->columns;
+        w.args.nothing = w.verb->nothing;
         struct conn_param params[4] = {cli_text(w.args.word[1]), cli_text(w.args.word[2])};
         int n = w.verb->words_max - 1;
         if (w.verb == verbs) {

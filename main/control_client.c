@@ -46,7 +46,11 @@ static void control_end(void *arg, struct loop_peer *peer, const struct err *err
 static void control_late(void *arg)
 {
     struct control *c = arg;
-    err_set(c->err, ERR_TIMEOUT, "the relay did not answer within %d s", CONTROL_TIMEOUT_MS / 1000);
+    err_set(
+        c->err, ERR_TIMEOUT,
+        "the relay at %.80s did not answer within %d s: is this the control endpoint of a relay "
+        "(its key `control`), and does its process run?",
+        c->address, CONTROL_TIMEOUT_MS / 1000);
     c->timer = loop_timer_close(c->timer);
     loop_peer_close(c->peer);
 }

@@ -6,12 +6,20 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/utf8.h"
 #include "cli.h"
 #include "command.h"
 
 /* Types of columns (pg_type.oid). Amounts are numeric and stay text in JSON: they may be too large
  * for a reader's numbers. */
-enum { TYPE_BOOL = 16, TYPE_INT8 = 20, TYPE_INT2 = 21, TYPE_INT4 = 23, TYPE_TIMESTAMPTZ = 1184 };
+enum {
+    TYPE_BOOL = 16,
+    TYPE_INT8 = 20,
+    TYPE_INT2 = 21,
+    TYPE_INT4 = 23,
+    TYPE_TIMESTAMPTZ = 1184,
+    TYPE_JSONB = 3802
+};
 enum { LINE_MAX_CHARS = 100, CELL_MIN = 8, FRACTION = 6 };
 
 static bool is_integer(uint32_t type)
@@ -67,6 +75,8 @@ static json_t *json_value(const struct conn_result *r, int row, int col)
         return json_boolean(*text == 't');
     if (is_integer(type))
         return json_integer(strtoll(text, NULL, 10));
+    if (type == TYPE_JSONB)
+        return json_loadb(text, (size_t)len, JSON_DECODE_ANY, NULL);
     if (type != TYPE_TIMESTAMPTZ)
         return json_stringn(text, (size_t)len);
     struct buf time = {0};
@@ -90,6 +100,22 @@ void cli_print_json(const struct conn_result *r)
     }
 }
 
+/* A list of names as a,b; anything else as it is. */
+static void put_jsonb(struct buf *out, const char *text, size_t len)
+{
+    size_t i;
+    json_t *item, *list = json_loadb(text, len, JSON_DECODE_ANY, NULL);
+    if (!json_is_array(list))
+        buf_put_plain(out, text, len);
+    json_array_foreach(list, i, item)
+    {
+        buf_puts(out, i ? "," : "");
+        const char *name = json_string_value(item);
+        buf_put_plain(out, name ? name : "?", name ? json_string_length(item) : 1);
+    }
+    json_decref(list);
+}
+
 /* What people read. An application's text must not reach the terminal as escape sequences. */
 static void put_cell(struct buf *out, const struct conn_result *r, int row, int col)
 {
@@ -107,6 +133,8 @@ static void put_cell(struct buf *out, const struct conn_result *r, int row, int 
         buf_puts(out, *text == 't' ? "yes" : "no");
     else if (type == TYPE_TIMESTAMPTZ)
         put_time(out, text);
+    else if (type == TYPE_JSONB)
+        put_jsonb(out, text, (size_t)len);
     else
         buf_put_plain(out, text, (size_t)len);
 }
@@ -177,15 +205,6 @@ static void all_columns(struct table *t)
     }
 }
 
-/* Characters of UTF-8. */
-static int chars(const char *text)
-{
-    int n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    return n;
-}
-
 static const char *cell_of(struct table *t, int row, const struct shown *s)
 {
     int at = 0;
@@ -201,7 +220,7 @@ static void measure(struct table *t)
         struct shown *s = &t->column[c];
         s->width = (int)strlen(s->name);
         for (int i = 0; i < conn_result_rows(t->r); i++) {
-            int width = chars(cell_of(t, i, s));
+            int width = utf8_count(cell_of(t, i, s));
             if (width > s->width)
                 s->width = width;
         }
@@ -228,7 +247,7 @@ static void fit(struct table *t)
 /* A text that was cut ends with "..". The last cell of a line is not padded. */
 static void print_cell(const char *text, int width, bool last)
 {
-    bool cut = chars(text) > width;
+    bool cut = utf8_count(text) > width;
     int left = cut ? width - 2 : width;
     const char *end = text;
     for (; *end && (left > 0 || ((unsigned char)*end & 0xc0) == 0x80); end++)

@@ -18,9 +18,12 @@ const char *cli_sql(const char *file)
     UNREACHABLE();
 }
 
+enum { NOTICE_MS = 5000 };
+
 struct query {
     struct conn_query q;
     struct loop *loop;
+    struct loop_timer *notice;
     struct conn *conn;
     const char *sql;
     int nparams;
@@ -42,7 +45,18 @@ static void end_query(struct query *x, const struct err *err)
         return;
     x->done = true;
     x->err = *err;
+    x->notice = loop_timer_close(x->notice);
     conn_close(x->conn, closed, NULL);
+}
+
+/* A statement that waits for a lock would look like a program that hangs. */
+static void on_notice(void *arg)
+{
+    (void)arg;
+    fprintf(stderr,
+            "txrelay: the database has not answered for %d s. Its statement may wait for a lock "
+            "(pg_stat_activity, application_name 'txrelay cli'). It goes on; Ctrl-C ends it\n",
+            NOTICE_MS / 1000);
 }
 
 static void on_rows(struct conn_query *q, const struct conn_result *r)
@@ -56,6 +70,7 @@ static void on_rows(struct conn_query *q, const struct conn_result *r)
 static void on_up(void *arg)
 {
     struct query *x = arg;
+    loop_timer_at(x->notice, loop_now_ms(x->loop) + NOTICE_MS);
     conn_query_start(x->conn, &x->q, NULL, x->sql, x->nparams, x->params, 0, on_rows);
 }
 
@@ -76,6 +91,7 @@ int cli_query(const char *dsn, const char *sql, int nparams, const struct conn_p
                       .arg = arg};
     struct conn_config config = {
         .dsn = dsn, .name = "txrelay cli", .on_up = on_up, .on_down = on_down, .arg = &x};
+    x.notice = loop_timer_new(x.loop, on_notice, &x);
     x.conn = conn_new(x.loop, &config);
     conn_open(x.conn);
     loop_run(x.loop);

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/buf.h"
+#include "base/utf8.h"
+
 enum { DAY_S = 86400 };
 
 static const char *day_text(int64_t day, char out[40])
@@ -48,23 +51,61 @@ static void sort(const struct audit *a)
 
 /* ---- text ---- */
 
+enum { SUM_COLUMNS = 5 + AUDIT_CLASSES, SUM_TEXTS = 3, CELL_SIZE = 200 };
+
+static const char *const sum_names[SUM_COLUMNS] = {"account", "day",         "creator", "ok",
+                                                   "failed",  "filler",      "foreign", "open",
+                                                   "fees",    "foreign_fees"};
+
+/* A creator is an application's text, which must not reach the terminal as escape sequences. */
+static void sum_cell(const struct audit *a, const struct audit_sum *s, int col, char out[CELL_SIZE])
+{
+    char text[40];
+    struct buf plain = {0};
+    if (col == 1)
+        buf_puts(&plain, day_text(s->day, text));
+    else if (col == 0 || col == 2) {
+        const char *from = col ? s->creator : a->accounts[s->account].alias;
+        buf_put_plain(&plain, from, strlen(from));
+    } else if (col < SUM_TEXTS + AUDIT_CLASSES)
+        buf_printf(&plain, "%llu", (unsigned long long)s->count[col - SUM_TEXTS]);
+    else
+        buf_puts(&plain, u128_text(col == SUM_COLUMNS - 1 ? s->foreign : s->fees, text));
+    snprintf(out, CELL_SIZE, "%s", buf_str(&plain)[0] ? buf_str(&plain) : "-");
+    buf_done(&plain);
+}
+
+/* Each column is as wide as its longest cell: no figure is cut. */
 static void print_sums(const struct audit *a)
 {
-    char day[40], fee[40], foreign[40];
-    printf("%-20s %-10s %-20s %8s %8s %8s %8s %8s %20s %20s\n", "account", "day", "creator", "ok",
-           "failed", "filler", "foreign", "open", "fees", "foreign fees");
-    for (size_t i = 0; i < a->sum_count; i++) {
-        const struct audit_sum *s = &a->sums[i];
-        printf("%-20s %-10s %-20s", a->accounts[s->account].alias, day_text(s->day, day),
-               s->creator);
-        for (int k = 0; k < AUDIT_CLASSES; k++)
-            printf(" %8llu", (unsigned long long)s->count[k]);
-        printf(" %20s %20s\n", u128_text(s->fees, fee), u128_text(s->foreign, foreign));
+    char cell[CELL_SIZE];
+    int width[SUM_COLUMNS];
+    for (int c = 0; c < SUM_COLUMNS; c++) {
+        width[c] = (int)strlen(sum_names[c]);
+        for (size_t i = 0; i < a->sum_count; i++) {
+            sum_cell(a, &a->sums[i], c, cell);
+            if (utf8_count(cell) > width[c])
+                width[c] = utf8_count(cell);
+        }
     }
+    for (size_t i = 0; i <= a->sum_count; i++)
+        for (int c = 0; c < SUM_COLUMNS; c++) {
+            if (i == 0)
+                snprintf(cell, sizeof(cell), "%s", sum_names[c]);
+            else
+                sum_cell(a, &a->sums[i - 1], c, cell);
+            int pad = width[c] - utf8_count(cell);
+            if (c < SUM_TEXTS)
+                printf("%s%*s  ", cell, pad, "");
+            else
+                printf("%*s%s%s", pad, "", cell, c < SUM_COLUMNS - 1 ? "  " : "\n");
+        }
 }
 
 static void print_finding(const struct audit *a, const struct audit_finding *f)
 {
+    struct buf text = {0};
+    buf_put_plain(&text, f->text, strlen(f->text));
     printf("  %s", a->accounts[f->account].alias);
     if (f->nonce >= 0)
         printf(" nonce %lld", (long long)f->nonce);
@@ -72,7 +113,8 @@ static void print_finding(const struct audit *a, const struct audit_finding *f)
         printf(", transaction %lld", (long long)f->id);
     if (f->block)
         printf(", block %llu", (unsigned long long)f->block);
-    printf(": %s\n", f->text);
+    printf(": %s\n", buf_str(&text));
+    buf_done(&text);
 }
 
 void audit_print_text(const struct audit *a, const struct audit_range *range)
@@ -141,7 +183,7 @@ void audit_print_json(const struct audit *a, const struct audit_range *range)
         "to_time", text_or_null(time_text(range->to_ms, to)), "endpoint", range->endpoint,
         "extrinsics", (json_int_t)a->extrinsics, "records", (json_int_t)a->records, "unread",
         (json_int_t)a->unread, "sums", sums, "findings", findings);
-    json_dumpf(all, stdout, JSON_INDENT(2));
+    json_dumpf(all, stdout, JSON_COMPACT | JSON_ENSURE_ASCII); /* as cli_print_json */
     putchar('\n');
     json_decref(all);
 }

@@ -83,7 +83,7 @@ BEGIN
                  WHEN p_name ~ '^(?!0x)[0-9A-Za-z]{40,60}$' THEN ', which is no SS58 address of 32 bytes either' ELSE '' END),
         CASE WHEN v_near IS NOT NULL THEN 'Nearest: ' || v_near || '.'
              WHEN EXISTS (SELECT FROM accounts) THEN 'The view txrelay.leaders lists the accounts.'
-             ELSE 'No account is registered yet: a relay registers its accounts when it starts.' END];
+             ELSE 'No account is registered yet: run txrelay register, or start a relay, with the configuration that has it.' END];
 END
 $$;
 

@@ -56,8 +56,9 @@ BEGIN
             LIMIT v_most) LIMIT v_most) b;
     SELECT count(*) INTO v_pending FROM (SELECT FROM pending_transactions p WHERE p.account = p_account LIMIT v_most) n;
     RETURN format('turn: %s%s of its account come before it, and %s%s have a nonce and are not done; the leader takes the next ones '
-        'as its window has room', v_before, CASE WHEN v_before = v_most THEN ' or more' END, v_pending,
-        CASE WHEN v_pending = v_most THEN ' or more' END);
+        'as its window has room%s', v_before, CASE WHEN v_before = v_most THEN ' or more' END, v_pending,
+        CASE WHEN v_pending = v_most THEN ' or more' END,
+        CASE WHEN (SELECT l.holder FROM leadership l WHERE l.subject = p_account) IS NULL THEN '; no relay leads the account now' END);
 END
 $$;
 

@@ -4,6 +4,7 @@ import json
 import re
 import socket
 import ssl
+import subprocess
 import threading
 import unittest
 
@@ -88,6 +89,66 @@ class Reading(unittest.TestCase):
         counted = [x for x in self.lines('status', '--count') if x['state'] == 'ok']
         self.assertEqual([(x['count'], x['fee'], x['stage']) for x in counted], [(1, str(fee), 'finished')])
 
+    def test_json_of_every_command_is_one_typed_object_a_line(self):
+        """Of each command that has --json, as its help says."""
+        db = self.world.pg
+        relay = self.world.relays[0]
+        cli('feed', 'create', 'prices', 'alice', '0x' + 64 * '1', *self.db)
+        cli('token', 'create', 'shop', '--scope', 'read,enqueue', '--for', 'alice', *self.db)
+        cli('webhook', 'create', 'hook', 'https://example.org/x', '--outcome', 'failed,ok', *self.db)
+        cli('policy', 'alice', 'tip_cap=7', *self.db)
+        self.addCleanup(cli, 'policy', 'alice', 'tip_cap=', *self.db)
+        asked = {'status': ('status',), 'tail': None, 'wait': ('wait', str(self.good)), 'retry': ('retry', '--account', 'alice', '--dry-run'),
+                 'history': ('history', str(self.good)), 'accounts': ('accounts',), 'blocked': ('blocked',), 'sites': ('sites',),
+                 'policy': ('policy', 'alice'), 'feed': ('feed', 'show', 'prices'), 'token': ('token', 'list'),
+                 'webhook': ('webhook', 'list'), 'top': ('top',), 'audit': ('audit', '--config', relay.config), 'decode': None}
+        listed = re.findall(r'^  ([a-z]+) ', cli('--help').stdout, re.M)
+        self.assertGreater(len(listed), 20)
+        self.assertEqual({c for c in listed if '--json' in cli(c, '--help').stdout}, set(asked))
+        with open(f'{proc.ROOT}/docs/commands.md') as file:
+            page = file.read().split('## Output for programs')[1].split('have `--json`')[0]
+        self.assertEqual(set(re.findall('`([a-z]+)`', page)), set(asked))
+        found = {}
+        for command, args in asked.items():
+            if args:
+                said = cli(*args, '--json', *(() if command == 'audit' else self.db)).stdout.splitlines()
+                found[command] = [json.loads(x) for x in said]
+                self.assertTrue(all(isinstance(x, dict) for x in found[command]), command)
+        self.assertEqual({c for c, lines in found.items() if not lines}, {'sites'})
+        self.assertEqual((found['feed'][0]['publishers'], found['feed'][0]['options']), (['0x' + 64 * '1'], {}))
+        self.assertEqual((found['token'][0]['scopes'], found['token'][0]['accounts']), (['enqueue', 'read'], ['alice']))
+        self.assertEqual((found['webhook'][0]['outcomes'], found['webhook'][0]['accounts']), (['failed', 'ok'], None))
+        self.assertEqual(cli('webhook', 'list', *self.db).stdout.splitlines()[1].split()[3], 'failed,ok')
+        self.assertEqual(db.value('SELECT count(*) FROM txrelay.feeds'), 1)
+
+    def test_the_keys_of_a_policy_are_where_they_are_needed(self):
+        refused = cli('policy', 'alice', 'nix=1', *self.db, check=False).stderr
+        keys = re.findall(r'[a-z_]+', refused.split('The keys are ')[1].replace(' and ', ' '))
+        self.assertIn('outbox_max', keys)
+        shown = cli('policy', '--help').stdout
+        with open(f'{proc.ROOT}/docs/config.md') as file:
+            page = file.read()
+        for key in keys:
+            self.assertIn(key, shown)
+            self.assertIn(f'`{key}`', page)
+
+    def test_nothing_is_too_wide_or_escapes(self):
+        said = cli('audit', '--config', self.world.relays[0].config).stdout
+        table = [x for x in said.splitlines() if x.startswith(('account ', 'alice '))]
+        self.assertLessEqual(max(map(len, table)), 100, said)
+        self.assertEqual(table[0].split(), ['account', 'day', 'creator', 'ok', 'failed', 'filler', 'foreign', 'open', 'fees', 'foreign_fees'])
+
+    def test_what_both_streams_say_is_in_order(self):
+        """A file that gets both has the outcome above the text that refers to it."""
+        path = f'{self.world.dir}/both.log'
+        with open(path, 'w') as file:
+            done = subprocess.run([proc.TXRELAY, 'wait', str(self.bad), *self.db], stdout=file, stderr=file, timeout=60)
+        self.assertEqual(done.returncode, 4)
+        with open(path) as file:
+            lines = file.read().splitlines()
+        self.assertIn('its outcome is above', lines[-1])
+        self.assertIn('outcome=failed', lines[-2])
+
     def test_filters(self):
         first = self.lines('status', str(self.good))[0]
         for args, ids in (
@@ -157,6 +218,17 @@ class Sites(unittest.TestCase):
 
 
 class Acting(unittest.TestCase):
+    def test_a_statement_that_waits_says_so(self):
+        with World() as world:
+            world.wait_leader(world.relay('one'))
+            holder = world.pg.connect(autocommit=False)
+            with holder.cursor() as cur:
+                cur.execute("SELECT FROM txrelay.accounts WHERE alias = 'alice' FOR UPDATE")
+                held = proc.Process([proc.TXRELAY, 'pause', 'alice', 'x', '--database', world.pg.dsn], f'{world.dir}/pause.log')
+                proc.wait_for('to be told', lambda: 'has not answered for 5 s' in held.text(), 60)
+            holder.rollback()
+            proc.wait_for('to go on', lambda: 'alice is paused' in held.text(), 60)
+
     def test_pause_resume_and_why_a_transaction_waits(self):
         with CaseWorld() as world:
             db = ('--database', world.pg.dsn)

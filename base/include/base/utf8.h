@@ -9,4 +9,7 @@
  * 0: it is none. */
 size_t utf8_len(const uint8_t *at, size_t left);
 
+/* How many characters a text has. */
+int utf8_count(const char *text);
+
 #endif
