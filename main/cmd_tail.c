@@ -121,10 +121,11 @@ static void on_state(void *arg, bool live, uint64_t since_ms, const struct err *
         listen_format_state_json(listen_position(t->listen), age_ms, live ? NULL : err, &t->line);
         print_line(t);
     }
-    cli_follow_state("tail", live, age_ms, err);
     if (!live && err_class(err->code) == ERR_CLASS_PERMANENT) {
         t->exit_code = cli_fail(err);
         stop(t);
+    } else {
+        cli_follow_state("tail", live, age_ms, err);
     }
 }
 
