@@ -1,8 +1,8 @@
 /* From a host entry to an established session: names are resolved off the loop, then one PGconn per
  * address, each with its own deadline, which begins anew with each answer (libpq ignores
- * connect_timeout here and would resolve by blocking). The socket of a PGconn may be replaced inside
- * PQconnectPoll under the same number (sslmode=prefer): the poll handle is closed before each
- * PQconnectPoll and made anew after it. */
+ * connect_timeout here and would resolve by blocking). The socket of a PGconn may be replaced
+ * inside PQconnectPoll under the same number (sslmode=prefer): the poll handle is closed before
+ * each PQconnectPoll and made anew after it. */
 #include <stdlib.h>
 #include <string.h>
 
