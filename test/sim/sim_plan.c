@@ -181,15 +181,13 @@ static void draw_demand(struct world *w)
     w->plan.features |= (uint32_t)on << FEATURE_DEMAND;
 }
 
-/* Where no relay is there for a while, faults go on for longer. Not where accounts are reaped
- * between several losses of commits. */
+/* Where no relay is there for a while, faults go on for longer. */
 static void draw_absences(struct world *w)
 {
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 59}, *r = &rng;
     w->plan.features |= (uint32_t)odds(r, 20) << FEATURE_REPEATS;
     w->plan.features |= (uint32_t)odds(r, 20) << FEATURE_WARP;
-    bool reaps = w->plan.lossy && w->plan.features & (1u << FEATURE_REAP);
-    w->plan.features |= (uint32_t)(odds(r, 15) && !reaps) << FEATURE_AWAY;
+    w->plan.features |= (uint32_t)odds(r, 15) << FEATURE_AWAY;
     w->plan.features |= (uint32_t)(odds(r, 50) && w->plan.lossy) << FEATURE_ADOPTER;
     w->plan.features |= (uint32_t)odds(r, 15) << FEATURE_PACED;
     w->plan.pace_us = rng_between(r, w->plan.block_us / 20, w->plan.block_us / 6);

@@ -79,6 +79,21 @@ static void included(struct manager *m, const struct tx_included *x,
         manager__chain_nonce(m, x->nonce + 1, "in a finalized block");
 }
 
+/* No bytes of the row are in this block. A nonce that it shows as used may be one of a former life
+ * of the account: lost commits may have left rows of two lives, which are adopted together. */
+static bool is_younger(const struct row *row, uint64_t block)
+{
+    return row->submitted_block >= block;
+}
+
+/* Blocks are read once more, never passed over: a row of an earlier block may be in them. */
+static void follow_again(struct manager *m, uint64_t from)
+{
+    PRE(m->final.following);
+    if (from <= m->final.processed)
+        manager__follow(m, from);
+}
+
 /* Nonces below the account's are used. Which extrinsic used one that no block showed is looked
  * for once more from the block the row was signed at, before the row is given up; `block` NULL:
  * look only. That the nonce is used is the word of a node: the row is given up only when no block
@@ -91,7 +106,8 @@ void manager__consumed(struct manager *m, uint64_t account_nonce, const struct m
     for (uint64_t at = 0;
          (row = line_first(&m->line, SET_LIVE, at)) && row->nonce < account_nonce;) {
         at = row->nonce + 1;
-        if (row->state == ROW_SIGNING || row->found || manager__try_drop_gap(m, row))
+        if (row->state == ROW_SIGNING || row->found || manager__try_drop_gap(m, row) ||
+            (block && is_younger(row, block->number)))
             continue;
         if (row->refollowed) {
             if (block && (manager__dead(m, row) || row->out_death == INT64_MAX))
@@ -103,7 +119,7 @@ void manager__consumed(struct manager *m, uint64_t account_nonce, const struct m
             from = row->submitted_block;
     }
     if (from != UINT64_MAX)
-        manager__follow(m, from);
+        follow_again(m, from);
 }
 
 static bool try_expect(struct manager *m, uint64_t number)
@@ -168,7 +184,7 @@ static bool ends_unseen(const struct manager *m, uint64_t number, uint64_t nonce
          at = row->nonce + 1) {
         bool waits =
             row->was_out && row->out_death != INT64_MAX && number < (uint64_t)row->out_death;
-        if (row->refollowed && !waits)
+        if (row->refollowed && !waits && !is_younger(row, number))
             return true;
     }
     return false;
