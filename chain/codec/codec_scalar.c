@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/utf8.h"
 
 static const uint8_t prim_size[PRIM_COUNT] = {
     [PRIM_BOOL] = 1, [PRIM_CHAR] = 4,  [PRIM_U8] = 1,    [PRIM_U16] = 2,   [PRIM_U32] = 4,
@@ -88,23 +89,6 @@ int codec__length(struct codec *c, uint32_t *ret_len)
         return codec__fail(c, at, "length %u, but %zu bytes left", n, scale_left(c->in));
     *ret_len = n;
     return 0;
-}
-
-/* Length of the UTF-8 sequence at s; 0: invalid (RFC 3629: shortest form, no surrogates). */
-static size_t utf8_len(const uint8_t *s, size_t left)
-{
-    static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t n = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4 : 0;
-    if (n < 2 || n > left)
-        return n == 1 ? 1 : 0;
-    uint32_t v = s[0] & (0xffu >> (n + 1));
-    for (size_t i = 1; i < n; i++) {
-        if (s[i] >> 6 != 2)
-            return 0;
-        v = v << 6 | (s[i] & 0x3f);
-    }
-    bool good = v >= least[n] && v <= 0x10ffff && (v < 0xd800 || v > 0xdfff);
-    return good ? n : 0;
 }
 
 static uint32_t code_point(const uint8_t *s, size_t n)

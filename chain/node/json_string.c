@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/hex.h"
+#include "base/utf8.h"
 #include "json_internal.h"
 
 /* ---- escapes ---- */
@@ -82,24 +83,6 @@ static const char *plain_end(const char *p, const char *end)
     return p;
 }
 
-/* The length of the UTF-8 sequence at p; 0: ASCII, invalid, overlong, a surrogate, or above
- * U+10FFFF. */
-static size_t utf8_len(const char *p, const char *end)
-{
-    uint8_t lead = (uint8_t)*p;
-    size_t n = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-    uint32_t code = lead & (0x7fu >> n);
-    if (lead < 0xc2 || lead > 0xf4 || (size_t)(end - p) < n)
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | ((uint8_t)p[i] & 0x3f);
-    }
-    bool overlong = (n == 3 && code < 0x800) || (n == 4 && code < 0x10000);
-    return overlong || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? 0 : n;
-}
-
 /* Step over one character that is neither plain nor a quote. NULL: it is not allowed in a string;
  * *ret_why says why. */
 static const char *step(const char *p, const char *end, bool *ret_escaped, const char **ret_why)
@@ -110,8 +93,9 @@ static const char *step(const char *p, const char *end, bool *ret_escaped, const
         *ret_why = "not an escape that may stand here";
         return escape(p + 1, end, &code);
     }
-    *ret_why = (uint8_t)*p < 0x20 ? "a control character in a string" : "not UTF-8";
-    size_t n = utf8_len(p, end);
+    bool control = (uint8_t)*p < 0x20;
+    *ret_why = control ? "a control character in a string" : "not UTF-8";
+    size_t n = control ? 0 : utf8_len((const uint8_t *)p, (size_t)(end - p));
     return n ? p + n : NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 #include "conn/conn_internal.h"
 
 enum { OID_NAME = 19, OID_TEXT = 25, OID_VARCHAR = 1043, OID_JSONB = 3802 };
@@ -58,32 +59,10 @@ void conn_result_free(struct conn_result *r)
 
 /* ---- texts of a database that does not know its encoding ---- */
 
-/* Length of the UTF-8 character at p; 0: it is none. */
-static size_t utf8_length(const unsigned char *p, size_t left)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t n = p[0] < 0x80             ? 1
-               : (p[0] & 0xe0) == 0xc0 ? 2
-               : (p[0] & 0xf0) == 0xe0 ? 3
-               : (p[0] & 0xf8) == 0xf0 ? 4
-                                       : 0;
-    if (n <= 1)
-        return n;
-    if (n > left)
-        return 0;
-    uint32_t c = p[0] & (0x7fu >> n);
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-        c = c << 6 | (p[i] & 0x3f);
-    }
-    return c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
-}
-
 static void make_utf8(char *text, size_t len)
 {
     for (size_t i = 0; i < len;) {
-        size_t n = utf8_length((const unsigned char *)text + i, len - i);
+        size_t n = utf8_len((const uint8_t *)text + i, len - i);
         if (!n)
             text[i] = '?';
         i += n ? n : 1;
