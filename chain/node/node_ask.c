@@ -78,7 +78,6 @@ static void got_nonce(struct rpc_call *call)
     }
     if (no_endpoint_answers(a, LACK_STATE))
         log_warn("node.nonce_untold", "text=\"%s\"", a->err.text);
-    a->found = !a->err.code && !jv_is(call->result, JV_NULL);
     if (!a->err.code && !wire_account(call->result, NULL, &a->number, NULL))
         bad_answer(a);
     a->cb(a);

@@ -114,7 +114,7 @@ void manager__late(struct manager *m, struct row *row)
 {
     PRE(!row->end);
     uint64_t deadline = row->terms ? row->terms->deadline_block : UINT64_MAX;
-    if (row->id && !row->filler && !row->racing && manager__era_late(m, deadline))
+    if (row->id && manager__era_late(m, deadline))
         manager__stop(row, "expired", "block %llu is best and its deadline is block %llu",
                       (unsigned long long)manager__plausible_best(m), (unsigned long long)deadline);
 }

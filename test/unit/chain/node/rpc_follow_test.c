@@ -270,6 +270,7 @@ static void asked_again_when_there_was_no_room(void **state)
     expect(&rig, "state_call", "[\"Core_version\",\"0x\",\"" FINAL "\"]", "\"0x0c6d6574\"", 0);
     assert_int_equal(server.operations, 3);
     assert_int_equal(server.follows, 1);
+    assert_int_equal(server.unpinned, 0); /* none of these events has left a block behind */
     rpc_rig_done(&rig);
 }
 

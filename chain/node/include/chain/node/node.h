@@ -263,7 +263,7 @@ struct node_ask {
     uint64_t number;  /* node_ask_nonce: the nonce in the state of the best block */
     uint8_t hash[32]; /* node_ask_hash: of that height */
     u128 fee;         /* node_ask_fee */
-    bool found;       /* the account, the height, or the list exists */
+    bool found;       /* the height or the list exists */
     /* node_ask_pending: with an error: no endpoint tells its pool to us, now */
     bool untold;
     /* node_ask_pending, node_ask_above: the owner's; gets 32 bytes per extrinsic */
