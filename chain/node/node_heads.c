@@ -25,10 +25,21 @@ bool heads_raise_best_known(struct node *n, uint64_t height, bool told)
     return n->info.best_known > before;
 }
 
+/* Heights reach the owner with a best head. A dropped one holds it up until then, and a chain that
+ * makes blocks on demand may have no other head to report. */
+static void tell_best_again(struct node *n)
+{
+    struct node_head head = {.number = n->info.best_number};
+    memcpy(head.hash, n->info.best_hash, 32);
+    if (n->phase == NODE_READY && n->config.on_best)
+        n->config.on_best(n->config.arg, &head);
+}
+
 void heads_apply(struct head_watch *w, const struct node_head *head)
 {
     struct node *n = w->node;
     if (w->finalized) {
+        bool invented = !heard_is_near(head->number, n->info.finalized_number);
         n->final_heard = true;
         n->info.finalized_number = head->number;
         if (head->number < n->heard.base)
@@ -41,6 +52,8 @@ void heads_apply(struct head_watch *w, const struct node_head *head)
         blocks_kick(n);
         if (n->phase == NODE_READY)
             slow_check(n);
+        if (invented)
+            tell_best_again(n);
         return;
     }
     n->info.best_number = head->number;
@@ -50,13 +63,19 @@ void heads_apply(struct head_watch *w, const struct node_head *head)
         n->config.on_best(n->config.arg, head);
 }
 
+/* The first finalized head of a node that was not asked for it. */
+static bool is_first(const struct head_watch *w)
+{
+    return w->finalized && w->node->no_final_head && !w->node->final_heard;
+}
+
 /* A height far above the last one is believed only if the node has a block there: a notification
  * alone proves nothing. */
 static bool jumps(const struct head_watch *w, uint64_t number)
 {
     const struct node_info *info = &w->node->info;
-    if (w->finalized && w->node->no_final_head && !w->node->final_heard)
-        return number > info->best_number; /* it is the first one */
+    if (is_first(w))
+        return number > info->best_number;
     uint64_t last = w->finalized ? info->finalized_number : info->best_number;
     return !heard_is_near(last, number);
 }
@@ -110,8 +129,7 @@ static void take(struct head_watch *w, const struct jv *item)
         return;
     }
     if (w->node->hash_computable && h.complete && !jumps(w, h.head.number)) {
-        bool first = w->finalized && w->node->no_final_head && !w->node->final_heard;
-        if (first || !known(w, &h.head))
+        if (is_first(w) || !known(w, &h.head))
             heads_apply(w, &h.head);
         return;
     }
@@ -183,9 +201,10 @@ static void poll_header(struct rpc_call *call)
     const struct jv *header = node__header(n, call->result);
     if (call->err.code || n->phase != NODE_READY || !wire_header(header, &h))
         return;
-    if (n->finalized.notified || h.head.number <= n->info.finalized_number)
+    bool invented = !heard_is_near(h.head.number, n->info.finalized_number);
+    if (n->finalized.notified || (h.head.number <= n->info.finalized_number && !invented))
         return;
-    n->finalized.strikes += !n->no_finalized;
+    n->finalized.strikes += !n->no_finalized && !invented;
     take(&n->finalized, header);
     if (n->finalized.strikes < 2)
         return;
@@ -236,12 +255,22 @@ static void poll_best(struct rpc_call *call)
 {
     struct node *n = CONTAINER_OF(call, struct node, poll_call);
     PRE(n->polling);
-    if (call->err.code || n->phase != NODE_READY) {
+    if (n->phase != NODE_READY) {
         poll_again(n);
         return;
     }
-    take(&n->best, node__header(n, call->result));
+    if (!call->err.code && !n->best.notified)
+        take(&n->best, node__header(n, call->result));
     ask_finalized(n);
+}
+
+/* Nobody repeated it, so it was invented. */
+static void drop_heights(struct node *n)
+{
+    uint64_t before = n->info.best_known;
+    n->info.best_known = heard_best(&n->heard, loop_now_ms(n->loop));
+    if (n->info.best_known < before)
+        tell_best_again(n);
 }
 
 void heads_poll(void *arg)
@@ -257,8 +286,13 @@ void heads_poll(void *arg)
         backoff_reset(&n->backoff); /* it has held for a while */
         node_recheck_runtime(n);
     }
+    drop_heights(n);
+    if (n->phase != NODE_READY)
+        return; /* the owner has left it */
     n->polling = true;
-    if (n->no_heads)
+    bool silent = !n->best.notified;
+    n->best.notified = false;
+    if (silent)
         rpc_call_start(node__rpc(n), &n->poll_call,
                        n->no_header ? "chain_getBlock" : "chain_getHeader", "[]", 0, NULL, NULL,
                        poll_best);

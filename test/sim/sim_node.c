@@ -109,16 +109,26 @@ static struct node_head head_of(const struct world *w, uint32_t block)
     return h;
 }
 
+static void tell_best_again(struct node *n)
+{
+    struct node_head head = {.number = n->info.best_number};
+    memcpy(head.hash, n->info.best_hash, 32);
+    n->config.on_best(n->config.arg, &head);
+}
+
 static void head_arrives(struct world *w, struct event *e)
 {
     struct node *n = wire_is_on(w, e);
     if (!n || !n->ready)
         return;
     if (e->account) {
+        uint64_t before = n->info.finalized_number;
         final_is(n, e->b);
         if (n->info.finalized_number < n->heard.base)
             heard_base(&n->heard, n->info.finalized_number);
         node_kick(n);
+        if (has(w, FEATURE_DEMAND) && !heard_is_near(n->info.finalized_number, before))
+            tell_best_again(n);
         return;
     }
     struct node_head head = head_of(w, e->b);
@@ -133,7 +143,8 @@ static bool is_known(const struct node *n, const struct event *e)
     uint8_t hash[32];
     hash_of_block(e->b, hash);
     return e->account ? n->info.finalized_number == height_of(n, e->b, LIE_FINAL)
-                      : memcmp(n->info.best_hash, hash, 32) == 0;
+                      : n->info.best_number == height_of(n, e->b, LIE_BEST) &&
+                            memcmp(n->info.best_hash, hash, 32) == 0;
 }
 
 static void head_again(struct world *w, struct event *e)
@@ -224,12 +235,37 @@ void node_says_runtime(struct world *w, int node)
     }
 }
 
+static void heads_asked(struct world *w, struct event *e)
+{
+    struct relay *r = wire_from(w, e);
+    if (!r)
+        return;
+    wire_to_relay(w, r, 0, "best head again", head_again)->b = w->chain.nodes[r->wire.node].best;
+    struct event *final = wire_to_relay(w, r, 0, "finalized head again", head_again);
+    final->b = w->chain.nodes[r->wire.node].final;
+    final->account = 1;
+}
+
+/* Where blocks are made without end, the next one tells all this. */
+static void poll_heads(struct world *w, struct node *n)
+{
+    uint64_t before = n->info.best_known;
+    if (!has(w, FEATURE_DEMAND))
+        return;
+    n->info.best_known = heard_best(&n->heard, loop_now_ms(n->loop));
+    if (n->info.best_known < before)
+        tell_best_again(n);
+    wire_to_node(w, n->r, "asks for the heads", heads_asked);
+}
+
 static void poll(struct world *w, struct event *e)
 {
     struct node *n = wire_is_on(w, e);
     if (!n)
         return;
     node_recheck_runtime(n);
+    if (n->ready && n->r->wire.open)
+        poll_heads(w, n);
     process_later(w, n->r->process, POLL_US, "poll", poll)->a = n->r->wire.number;
 }
 
