@@ -106,7 +106,7 @@ void manager__requests_polled(struct manager *m, const struct manager_event *ev)
 static void guard(struct manager *m, struct row *row)
 {
     char reason[sizeof(row->stop->reason)];
-    if (!row->stop && row->id && manager__guarded(m, row->guard, reason, sizeof(reason)))
+    if (manager__guarded(m, row->guard, reason, sizeof(reason)))
         manager__stop(row, "failed", "%s", reason);
 }
 
@@ -168,7 +168,7 @@ bool manager__try_stop(struct manager *m, struct row *row)
     guard(m, row);
     if (!row->stop)
         return false;
-    if (!row->filler && manager__live(m, row) && manager__try_replace(m, row))
+    if (manager__live(m, row) && manager__try_replace(m, row))
         return true;
     if (immortal && !other_runtime)
         return false;

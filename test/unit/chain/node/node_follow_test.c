@@ -296,26 +296,41 @@ static void results_and_nonces(void **state)
     rig_done(&rig);
 }
 
+static bool too_big(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                    const json_t *params)
+{
+    (void)f;
+    (void)params;
+    if (strcmp(method, "state_queryStorageAt") != 0)
+        return false;
+    fake_error(p, id, -32008, "Response is too big", NULL);
+    return true;
+}
+
+/* The method is closed, or what it answers is larger than the endpoint sends: one by one then. */
 static void nonces_without_query_storage(void **state)
 {
     (void)state;
-    struct node_rig rig;
-    uint8_t account[32] = {7};
-    rig_start(&rig, 1, &polkadot);
-    struct fake *f = &rig.fake[0];
-    f->no_query_storage = true;
-    add_empty(f, 2);
-    f->blocks[2].nonce = 9;
-    f->finalized = 2;
-    rig_connect(&rig);
-    node_watch_account(rig.node, account, 32);
-    node_watch_account(rig.node, account, 32);
-    node_follow(rig.node, 1);
-    rig_wait_seen(&rig, 2);
-    assert_int_equal(rig.seen[0].nonce, 0);
-    assert_int_equal(rig.seen[1].nonce, 9);
-    assert_int_equal(rig.seen[1].nonce_count, 2);
-    rig_done(&rig);
+    for (int closed = 0; closed < 2; closed++) {
+        struct node_rig rig;
+        uint8_t account[32] = {7};
+        rig_start(&rig, 1, &polkadot);
+        struct fake *f = &rig.fake[0];
+        f->no_query_storage = closed;
+        f->hook = closed ? NULL : too_big;
+        add_empty(f, 2);
+        f->blocks[2].nonce = 9;
+        f->finalized = 2;
+        rig_connect(&rig);
+        node_watch_account(rig.node, account, 32);
+        node_watch_account(rig.node, account, 32);
+        node_follow(rig.node, 1);
+        rig_wait_seen(&rig, 2);
+        assert_int_equal(rig.seen[0].nonce, 0);
+        assert_int_equal(rig.seen[1].nonce, 9);
+        assert_int_equal(rig.seen[1].nonce_count, 2);
+        rig_done(&rig);
+    }
 }
 
 static size_t wanted_account; /* SIZE_MAX: none */
