@@ -110,6 +110,7 @@ port = ${port:-5432}
 fsync = $fsync
 full_page_writes = $fsync
 shared_buffers = 64MB
+dynamic_shared_memory_type = mmap
 max_connections = 100
 log_line_prefix = '%m %p %a '
 CONF

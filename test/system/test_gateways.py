@@ -8,11 +8,10 @@ import time
 import unittest
 import zlib
 
-from harness import proc
+from harness import faketime, proc
 from harness.cases import CaseTest, load_tests  # noqa: F401
 from harness.liar import Liar, frame
 
-FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 
 
@@ -140,7 +139,7 @@ def certificate(directory, name, *options, days_ago=0):
     paths = os.path.join(directory, f'{name}.crt'), os.path.join(directory, f'{name}.key')
     subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj',
                     f'/CN={name}', '-days', '2', *options, '-out', paths[0], '-keyout', paths[1]], check=True, capture_output=True,
-                   env={**os.environ, 'LD_PRELOAD': FAKETIME, 'FAKETIME': f'-{days_ago}d'} if days_ago else None)
+                   env={**os.environ, **faketime.environment(FAKETIME=f'-{days_ago}d')} if days_ago else None)
     return paths
 
 
@@ -255,7 +254,7 @@ class GatewaysTest(CaseTest):
         self.assertEqual(len(ids), 20)
         self.assert_once(world)
 
-    @unittest.skipUnless(os.path.exists(FAKETIME), 'libfaketime is not installed')
+    @unittest.skipUnless(faketime.AVAILABLE, faketime.MISSING)
     def test_certificates(self):
         """The name is told to the server (SNI), which may have many; a certificate that is not its own, or not any more, is said
         to be so."""

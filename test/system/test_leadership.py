@@ -8,7 +8,7 @@ import threading
 import time
 import unittest
 
-from harness import bouncer, proc
+from harness import bouncer, faketime, proc
 from harness.cases import load_tests  # noqa: F401
 from harness.chain import remark
 from harness.leadership import FAST, SLOW, LeadWorld, freeze, kill, log_times, quantile, thaw
@@ -16,7 +16,6 @@ from harness.relay import cli
 
 HANG_S = float(os.environ.get('TXRELAY_HANG_S', '10'))
 KILLS = int(os.environ.get('TXRELAY_KILLS', '20'))
-FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'
 
 
 class Load:
@@ -413,13 +412,12 @@ class Leadership(unittest.TestCase):
     def test_163_wall_clocks_an_hour_apart(self):
         """One relay's wall clock an hour before, the other's an hour after the database's: a healthy leader is left alone, a
         hung one is replaced when its time is over, by the database's clock."""
-        if not os.path.exists(FAKETIME):
-            self.skipTest('libfaketime is not installed')
+        if not faketime.AVAILABLE:
+            self.skipTest(faketime.MISSING)
         world = self.world()
 
         def clock(hours):
-            return {'LD_PRELOAD': FAKETIME, 'FAKETIME': f'{hours:+d}h', 'FAKETIME_DONT_FAKE_MONOTONIC': '1',
-                    'DONT_FAKE_MONOTONIC': '1'}
+            return faketime.environment(FAKETIME=f'{hours:+d}h')
         leader = world.ready(world.relay('l', env=clock(-1)))
         heir = world.relay('h', env=clock(1))
         heir.wait_log('relay.running')

@@ -7,7 +7,7 @@ import unittest
 
 import psycopg2
 
-from harness import proc
+from harness import faketime, proc
 from harness.application import Application
 from harness.chain import remark
 from harness.followers import TailFollower
@@ -17,7 +17,6 @@ from harness.postgres import PG_SH
 from harness.relay import cli
 from harness.standby import Standby
 
-FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'
 TABLES = '''SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'txrelay'::regnamespace AND c.relkind IN ('r', 'p')
             AND NOT c.relispartition AND c.relname NOT IN ('schema_version', 'schema_functions') ORDER BY 1'''
 
@@ -114,7 +113,7 @@ class LogicalReplication(Moved):
             print(f'\n  cut over: {figures}')
 
 
-@unittest.skipUnless(os.path.exists(FAKETIME), 'libfaketime is not installed')
+@unittest.skipUnless(faketime.AVAILABLE, faketime.MISSING)
 class AnotherClock(Moved):
     def world(self, lost_commits):
         server = Server()
@@ -137,9 +136,8 @@ class AnotherClock(Moved):
         return abs(shift - seconds) < 10
 
     def standby(self, world, seconds):
-        standby = Standby(world.pg, {
-            'LD_PRELOAD': FAKETIME, 'FAKETIME_TIMESTAMP_FILE': self.set_clock(world, seconds), 'FAKETIME_CACHE_DURATION': '1',
-            'DONT_FAKE_MONOTONIC': '1', 'FAKETIME_DONT_FAKE_MONOTONIC': '1', 'NO_FAKE_STAT': '1'})
+        standby = Standby(world.pg, faketime.environment(
+            FAKETIME_TIMESTAMP_FILE=self.set_clock(world, seconds), FAKETIME_CACHE_DURATION='1', NO_FAKE_STAT='1'))
         self.addCleanup(standby.stop)
         self.assertTrue(self.is_off(standby, seconds))
         return standby
