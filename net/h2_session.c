@@ -157,6 +157,9 @@ static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *a
 {
     struct h2_conn *c = arg;
     int32_t stream = frame->hd.stream_id;
+    /* grpc-go measures the way with a PING for each DATA frame that it gets. */
+    if (frame->hd.type == NGHTTP2_DATA && c->pings.count)
+        c->pings.count--;
     if (frame->hd.type == NGHTTP2_HEADERS && c->server &&
         (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) &&
         nghttp2_session_get_stream_remote_close(session, stream) == 0)

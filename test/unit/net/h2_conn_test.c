@@ -407,6 +407,32 @@ static void test_a_connection_without_a_call_ends(void **state)
     }
 }
 
+static void ping_back(struct user *u)
+{
+    nghttp2_submit_ping(u->pair->client.conn->session, NGHTTP2_FLAG_NONE, NULL);
+}
+
+/* As grpc-go does, which measures the way. Without messages so many are a flood (h2_attack_test).
+ */
+static void test_a_ping_for_each_message_is_no_flood(void **state)
+{
+    (void)state;
+    struct pair p;
+    begin(&p, 1, 50, NULL, NULL);
+    call(&p, "/test/echo", 0);
+    pair_run(&p);
+    client.then = ping_back;
+    for (uint32_t i = 0; i < 1000; i++) {
+        send(&server, i, 10);
+        h2__conn_turn(p.server.conn, p.now);
+        pair_run(&p);
+        pair_wait(&p, 5);
+        assert_false(p.server.over);
+    }
+    assert_int_equal(client.messages, 1000);
+    finish(&p);
+}
+
 static void test_b07_a_silent_peer_is_noticed(void **state)
 {
     (void)state;
@@ -605,6 +631,7 @@ int main(void)
         cmocka_unit_test(test_a_deadline_ends_both_sides),
         cmocka_unit_test(test_an_idle_connection_lives_by_its_pings),
         cmocka_unit_test(test_a_connection_without_a_call_ends),
+        cmocka_unit_test(test_a_ping_for_each_message_is_no_flood),
         cmocka_unit_test(test_b07_a_silent_peer_is_noticed),
         cmocka_unit_test(test_a_connection_that_takes_no_output_ends),
         cmocka_unit_test(test_a_closed_window_ends_the_call),
