@@ -285,7 +285,8 @@ int feature_number(const char *name); /* -1: none */
 const char *feature_name(int number); /* NULL: no more */
 bool has(const struct world *w, enum feature f);
 bool unread(const struct world *w, uint64_t number); /* no node has this final block */
-void plan_features(struct world *w, uint32_t allowed);
+struct options;
+void plan_features(struct world *w, const struct options *o);
 uint64_t tip_limit(const struct world *w, int64_t id, int account); /* UINT64_MAX: none */
 
 /* sim_world.c */
@@ -295,6 +296,9 @@ struct options {
     uint64_t until;    /* 0: to the end */
     int fault;         /* the only one, -1: all */
     uint32_t features; /* that a seed may have */
+    /* A seed that is to come into a rare situation is not drawn in these; -1: as drawn. */
+    uint32_t must; /* features that it has */
+    int era, pool;
     bool tracing;
     bool lossy; /* each failover of each seed loses commits, and eras are waited for */
 };

@@ -169,14 +169,13 @@ static void draw_unsignable(struct world *w)
 /* Not where anything waits for the end of an era or for a later block, which nobody else brings:
  * after lost commits, for a new life, for bytes signed elsewhere that a node refuses, for tips that
  * may not rise, for another transaction_version, for heights that a node invented, for blocks that
- * no node has. Not together with `away`: seed 5272 made no progress with both; not explained. */
+ * no node has. */
 static void draw_demand(struct world *w)
 {
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 53}, *r = &rng;
     uint32_t waits = 1u << FEATURE_REAP | 1u << FEATURE_REAP_UNFINAL | 1u << FEATURE_SIGNED |
                      1u << FEATURE_VERSION | 1u << FEATURE_LIES | 1u << FEATURE_ABILITIES |
-                     1u << FEATURE_SKIP | 1u << FEATURE_UNSIGNABLE | 1u << FEATURE_TIPS |
-                     1u << FEATURE_AWAY;
+                     1u << FEATURE_SKIP | 1u << FEATURE_UNSIGNABLE | 1u << FEATURE_TIPS;
     bool on = odds(r, 60) && !w->plan.lossy && !(w->plan.features & waits);
     w->plan.features |= (uint32_t)on << FEATURE_DEMAND;
 }
@@ -220,17 +219,18 @@ static void draw_slow_work(struct world *w)
     w->plan.work_delay_us = rng_between(r, 0, SECOND);
 }
 
-static void draw_pool(struct world *w)
+static void draw_pool(struct world *w, int limit)
 {
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 43}, *r = &rng;
-    bool small = odds(r, 25);
+    /* A pool that later nonces fill has room for the first one when their eras end. */
+    bool small = (odds(r, 25) && !has(w, FEATURE_DEMAND)) || limit >= 0;
     uint32_t size = (uint32_t)rng_between(r, 4, 24);
-    w->plan.pool_limit = small ? size : 60;
+    w->plan.pool_limit = limit >= 0 ? (uint32_t)limit : small ? size : 60;
     if (small && !w->plan.era) /* what is behind the first one has eras all the same */
         w->plan.limit += 12 * manager_era_longest(0) * w->plan.block_us;
 }
 
-void plan_features(struct world *w, uint32_t allowed)
+void plan_features(struct world *w, const struct options *o)
 {
     struct plan *p = &w->plan;
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 7}, *r = &rng;
@@ -256,7 +256,7 @@ void plan_features(struct world *w, uint32_t allowed)
     if (p->features >> FEATURE_REAP & 1 && !raised && !p->foreign)
         p->features |= 1u << FEATURE_REAP_UNFINAL; /* no draw: older seeds stay what they were */
     draw_demand(w);
-    p->features &= allowed;
+    p->features = (p->features & o->features) | o->must;
     apply_absences(w);
     if (has(w, FEATURE_ANSWERS)) /* what may be out waits for the ends of eras */
         p->limit += 300 * SECOND + 12 * p->era * p->block_us;
@@ -274,7 +274,7 @@ void plan_features(struct world *w, uint32_t allowed)
     if (has(w, FEATURE_SIGNED)) /* what is in the way of others is there to the end of its era */
         p->limit += 300 * SECOND + 12 * p->era * p->block_us;
     policies(w, r);
-    draw_pool(w);
+    draw_pool(w, o->pool);
     bool flat = odds(r, 50), price = odds(r, 60);
     uint32_t room = (uint32_t)rng_between(r, 1, 4);
     uint64_t last = odds(r, 70) ? rng_between(r, 1, 60) : rng_between(r, 60, 2000),

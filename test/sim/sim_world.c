@@ -67,7 +67,8 @@ static void draw_plan(struct world *w, const struct options *o)
     if (chance(w, 3))
         p->fault_mask = 0;
     p->lossy |= o->lossy;
-    plan_features(w, o->features);
+    p->era = o->era >= 0 ? (uint32_t)o->era : p->era;
+    plan_features(w, o);
     p->lost_search &= !o->lossy;
 }
 

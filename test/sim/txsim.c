@@ -5,6 +5,9 @@
  *                                   one seed; with its last events when it breaks or K is reached
  *   txsim --features all|early|none|NAME,NAME..
  *                                   what seeds may have beside the plain life of transactions
+ *   txsim --must NAME,.. --era N --pool N
+ *                                   what all seeds have, so that a rare situation is likely: these
+ *                                   features, this era in blocks (0: none), pools of this size
  *   txsim --file PATH               the seeds of a file
  *   txsim --plants [--limit N]      every planted fault until it is caught (only in txsim_plant)
  *   txsim --plant NAME              one planted fault, for any of the above
@@ -44,9 +47,9 @@ static const struct {
 struct args {
     uint64_t first, count, limit, until, lines;
     double minutes;
-    uint32_t features;
+    uint32_t features, must;
     bool one, keep_going, plants, lossy;
-    int jobs, fault;
+    int jobs, fault, era, pool;
     const char *moves;
     enum log_level log;
     uint64_t *list;      /* seeds of a file */
@@ -168,6 +171,9 @@ static bool tell(const struct args *a, uint64_t seed)
                           &(struct options){.until = a->until,
                                             .fault = a->fault,
                                             .features = a->features,
+                                            .must = a->must,
+                                            .era = a->era,
+                                            .pool = a->pool,
                                             .lossy = a->lossy,
                                             .tracing = true});
     if (!good || a->until)
@@ -220,8 +226,13 @@ static void work(const struct args *a, int job, int fd)
         uint64_t seed = a->list ? a->list[i] : a->first + i;
         uint32_t features = a->list ? a->list_with[i] : a->features;
         bool lossy = a->list ? a->list_lossy[i] : a->lossy;
-        bool good = world_run(
-            w, seed, &(struct options){.fault = a->fault, .features = features, .lossy = lossy});
+        bool good = world_run(w, seed,
+                              &(struct options){.fault = a->fault,
+                                                .features = features,
+                                                .must = a->must,
+                                                .era = a->era,
+                                                .pool = a->pool,
+                                                .lossy = lossy});
         r.lossy = lossy;
         r.seed = seed;
         r.features = features;
@@ -501,8 +512,10 @@ static int usage(void)
     fprintf(
         stderr,
         "usage: txsim [--seeds N] [--first S] [--seed N [--until K]] [--minutes M] [--fault NAME]\n"
-        "             [--features all|early|none|NAME,NAME..] [--lossy] [--file PATH] [--jobs J] "
-        "[--keep-going] [--plants [--limit N]] [--plant NAME] [--moves PATH]\n"
+        "             [--features all|early|none|NAME,NAME..] [--must NAME,NAME..] [--era N] "
+        "[--pool N]\n"
+        "             [--lossy] [--file PATH] [--jobs J] [--keep-going] [--plants [--limit N]] "
+        "[--plant NAME] [--moves PATH]\n"
         "             [--log error|warn|info|debug]\n"
         "faults:");
     for (int i = 0; fault_name(i); i++)
@@ -542,6 +555,12 @@ static bool take(struct args *a, const char *name, const char *value)
         return (a->fault = fault_number(value)) >= 0;
     else if (!strcmp(name, "--features"))
         return choose_features(&a->features, value);
+    else if (!strcmp(name, "--must"))
+        return choose_features(&a->must, value);
+    else if (!strcmp(name, "--era"))
+        a->era = (int)strtol(value, NULL, 10);
+    else if (!strcmp(name, "--pool"))
+        a->pool = (int)strtol(value, NULL, 10);
     else if (!strcmp(name, "--file"))
         return read_file(a, value);
     else if (!strcmp(name, "--plant"))
@@ -560,6 +579,8 @@ int main(int argc, char **argv)
                      .lines = 60,
                      .jobs = 2,
                      .fault = -1,
+                     .era = -1,
+                     .pool = -1,
                      .features = UINT32_MAX};
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--keep-going"))

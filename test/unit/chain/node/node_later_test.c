@@ -167,6 +167,24 @@ static void heads_that_are_named_and_not_there(void **state)
     }
 }
 
+/* Not at once: an endpoint that is back soon is not worth a word. */
+static void what_waits_is_told_after_a_while(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 1, &polkadot);
+    rig_up(&rig);
+    rig.node->away.on = true;
+    rig.node->away.number = 7;
+    rig.node->away.since = loop_now_ms(rig.loop) + RIG_LIMIT_MS;
+    assert_null(node_unconfirmed(rig.node));
+    rig.node->away.since = 0;
+    assert_non_null(strstr(node_unconfirmed(rig.node), "block 7 waits for an endpoint"));
+    rig.node->away.on = false;
+    assert_null(node_unconfirmed(rig.node));
+    rig_done(&rig);
+}
+
 static int load(void **state)
 {
     (void)state;
@@ -190,6 +208,7 @@ int main(void)
         cmocka_unit_test(what_never_comes),
         cmocka_unit_test(what_is_pruned_is_not_waited_for),
         cmocka_unit_test(heads_that_are_named_and_not_there),
+        cmocka_unit_test(what_waits_is_told_after_a_while),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }
