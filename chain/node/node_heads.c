@@ -14,6 +14,14 @@
 
 static void hash_ask(struct head_watch *w);
 
+/* Each reading may drop a height; the poll reports it. */
+static void note_best_known(struct node *n, uint64_t now)
+{
+    uint64_t before = n->info.best_known;
+    n->info.best_known = heard_best(&n->heard, now);
+    n->best_known_fell |= n->info.best_known < before;
+}
+
 bool heads_raise_best_known(struct node *n, uint64_t height, bool told)
 {
     uint64_t now = loop_now_ms(n->loop), before = heard_best(&n->heard, now);
@@ -21,7 +29,7 @@ bool heads_raise_best_known(struct node *n, uint64_t height, bool told)
         heard_told(&n->heard, height, now);
     else
         heard_add(&n->heard, height, now);
-    n->info.best_known = heard_best(&n->heard, now);
+    note_best_known(n, now);
     return n->info.best_known > before;
 }
 
@@ -267,10 +275,10 @@ static void poll_best(struct rpc_call *call)
 /* Nobody repeated it, so it was invented. */
 static void drop_heights(struct node *n)
 {
-    uint64_t before = n->info.best_known;
-    n->info.best_known = heard_best(&n->heard, loop_now_ms(n->loop));
-    if (n->info.best_known < before)
+    note_best_known(n, loop_now_ms(n->loop));
+    if (n->best_known_fell)
         tell_best_again(n);
+    n->best_known_fell = false;
 }
 
 void heads_poll(void *arg)

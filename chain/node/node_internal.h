@@ -115,8 +115,9 @@ struct node {
     bool no_query_storage, no_storage, no_header, no_heads, no_finalized;
     bool no_submit[SUBMIT_WAYS];
     bool no_block_hash, no_final_head, no_version;
-    bool final_heard;    /* a finalized head was notified on this connection */
-    uint64_t recheck_at; /* the runtime is asked for again */
+    bool best_known_fell; /* and the owner was not told */
+    bool final_heard;     /* a finalized head was notified on this connection */
+    uint64_t recheck_at;  /* the runtime is asked for again */
     struct confirm confirm;
     struct second second;
     struct peer *peers;    /* of each endpoint */

@@ -72,11 +72,13 @@ struct node *wire_is_on(const struct world *w, const struct event *e)
 static bool raise_best_known(struct node *n, uint64_t number, bool told)
 {
     uint64_t now = loop_now_ms(n->loop), before = heard_best(&n->heard, now);
+    uint64_t was = n->info.best_known;
     if (told)
         heard_told(&n->heard, number, now);
     else
         heard_add(&n->heard, number, now);
     n->info.best_known = heard_best(&n->heard, now);
+    n->best_known_fell |= n->info.best_known < was;
     return n->info.best_known > before;
 }
 
@@ -253,8 +255,9 @@ static void poll_heads(struct world *w, struct node *n)
     if (!has(w, FEATURE_DEMAND))
         return;
     n->info.best_known = heard_best(&n->heard, loop_now_ms(n->loop));
-    if (n->info.best_known < before)
+    if (n->best_known_fell || n->info.best_known < before)
         tell_best_again(n);
+    n->best_known_fell = false;
     wire_to_node(w, n->r, "asks for the heads", heads_asked);
 }
 

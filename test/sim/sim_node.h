@@ -13,7 +13,7 @@ struct node {
     struct node_config config;
     struct node_info info;
     struct heard heard;
-    bool ready, closing;
+    bool ready, closing, best_known_fell;
     struct backoff backoff;
     int watched[ACCOUNTS]; /* accounts by index */
     size_t watched_count;

@@ -67,6 +67,7 @@ static void corrected_without_a_block(void **state)
             fail_msg("lie %zu was not believed", i);
         f->best = f->finalized = HEAD;
         rig.node->heard.far.until_ms = rig.node->heard.near.until_ms = 0; /* the minute is over */
+        node_expect_height(rig.node, HEAD); /* as with each heartbeat */
         if (!rig_wait(&rig, is_corrected))
             fail_msg("lie %zu was not corrected", i);
         rig_done(&rig);
