@@ -79,7 +79,11 @@ struct site_host {
     /* sites_chain.c */
     struct site_anchor *anchors; /* a ring */
     size_t anchor_count;
-    bool reading;        /* `read` and `next` are known; block 0 may be the last one */
+    bool reading; /* `read` and `next` are known; block 0 may be the last one */
+    /* The block that showed that the chain removed the account, whose nonces begin again: nothing
+     * is signed, granted or sent. 0: none did. */
+    uint64_t reaped;
+    char reaped_text[200];
     uint64_t read, next; /* the last block that was given to the room, the nonce after it */
     struct site_block *blocks, **last; /* that wait for what their calls match */
     struct node_ask nonce_ask;
@@ -119,6 +123,8 @@ void sites_leave(struct site_host *h);
 void sites_failed(void *arg, const char *request, const struct err *err);
 void sites_lost(struct site_host *h, int code); /* a request failed: is it another relay's now? */
 void sites_setup(struct site_host *h, uint64_t final, uint64_t next);
+/* Did the chain remove the account in this block? used: above the nonces that were used by then. */
+void sites_look_for_life(struct site_host *h, const struct node_block *from, uint64_t used);
 void sites_look(struct site_host *h); /* show operators who coordinates, if that has changed */
 
 /* sites_chain.c */

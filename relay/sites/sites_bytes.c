@@ -95,6 +95,8 @@ static int sign_bytes(struct site_host *h, const struct site_room_sign *s, const
     struct extrinsic_params p = {
         .nonce = s->nonce, .tip = s->tip, .metadata_hash = service->config.metadata_hash};
     uint64_t anchor = 0;
+    if (h->reaped)
+        return err_set(err, ERR_NET, "%s", h->reaped_text);
     if (!info)
         return err_set(err, ERR_NET, "no node is connected");
     bool own = s->sender == h->self && s->call;
@@ -186,7 +188,7 @@ bool sites_read(void *arg, struct site_account *a, uint64_t own, const uint8_t *
     struct err err;
     bool good = false;
     (void)arg;
-    if (!info || extrinsic_decode(info->metadata, data, len, &v, &err) ||
+    if (!info || h->reaped || extrinsic_decode(info->metadata, data, len, &v, &err) ||
         !is_own_signer(h->account, &v) || !v.has_nonce || !is_own_call(&v, call, call_len) ||
         !facts_of(h, info, &v, &facts) || extrinsic_verify(info->metadata, &v, &facts, &good, &err))
         return false;

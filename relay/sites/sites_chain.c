@@ -239,6 +239,7 @@ static void review(struct site_host *h)
 static void read_block(struct site_host *h, const struct node_block *from)
 {
     struct site_block *b = block_of(h, from);
+    sites_look_for_life(h, from, b->nonce);
     h->trouble[0] = 0;
     h->read = b->number;
     h->next = b->nonce;
@@ -305,6 +306,8 @@ enum tx_doubt service_sites_doubts(const struct account *a, const struct node_bl
     uint64_t expected = h->next;
     if (h->phase == HOST_BLOCK)
         return TX_TWICE;
+    if (h->reaped)
+        return TX_CERTAIN; /* nothing follows from it any more */
     if (!h->reading || b->head.number != h->read + 1)
         return TX_CERTAIN;
     for (size_t i = 0; i < b->included_count; i++)
@@ -385,6 +388,7 @@ void sites_chain_forget(struct site_host *h)
 {
     drop_all(h);
     h->reading = false;
+    h->reaped = 0;
     loop_timer_stop(h->again);
 }
 

@@ -225,6 +225,22 @@ void service_sites_head(struct service *s, bool up)
     }
 }
 
+/* Its nonce is below those that were used: the former ones will be valid once more, and bytes that
+ * count as dead with them. `doubts` had the nonce asked for again. */
+void sites_look_for_life(struct site_host *h, const struct node_block *from, uint64_t used)
+{
+    uint64_t nonce = from->nonces[h->account->node_index];
+    if (h->reaped || nonce == UINT64_MAX || nonce >= used)
+        return;
+    h->reaped = from->head.number;
+    snprintf(
+        h->reaped_text, sizeof(h->reaped_text),
+        "account nonce is %llu at block %llu and was %llu: the account was reaped; pause it at "
+        "all sites, wait for %u blocks, then account_unsite at all, and restart",
+        (unsigned long long)nonce, (unsigned long long)h->reaped, (unsigned long long)used,
+        h->era_blocks);
+}
+
 void service_sites_obstacle(const struct account *a, struct obstacle *ret)
 {
     const struct site_host *h = a->site;
@@ -236,6 +252,9 @@ void service_sites_obstacle(const struct account *a, struct obstacle *ret)
     } else if (!h->tables) {
         ret->code = OBSTACLE_READ;
         text = "the links to the other sites cannot be opened; the relay's log has the reason";
+    } else if (h->reaped) {
+        ret->code = OBSTACLE_READ;
+        text = h->reaped_text;
     } else if (text[0]) {
         ret->code = OBSTACLE_READ;
     }

@@ -59,6 +59,8 @@ void sites_submit(void *arg, struct site_account *a, const struct site_signed *a
     struct site_host *h = site_account_ctx(a);
     struct site_submit *t;
     (void)arg;
+    if (h->reaped)
+        return; /* they would take effect in the new life */
     HASH_FIND(hh, h->submits, attempt->bytes.hash.bytes, SITE_HASH_BYTES, t);
     if (t)
         forget(t);

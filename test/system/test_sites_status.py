@@ -56,6 +56,42 @@ class Statuses(unittest.TestCase):
                     tip, death = site.pg.query('SELECT tip, era_death FROM txrelay.history(%s)', (tx,))[0]
                     self.assertEqual(tip, 7)
                     self.assertLessEqual(death, last)
+    def test_a_reaped_account_is_held_at_every_site(self):
+        with Sites(2) as sites:
+            sites.wait_leaders()
+            for site in sites.all:
+                site.enqueue(2)
+            sites.settle()
+            address = sites.all[0].pg.value("SELECT address FROM txrelay.accounts WHERE alias = 'alice'")
+            for free in (0, 10 ** 18):
+                sites.chain.rpc('dev_setBalance', {'account': address, 'free': str(free)})
+            for site in sites.all:
+                site.enqueue(1)
+            for site in sites.all:
+                def blocked(site=site):
+                    return [r for r in site.pg.query('SELECT reason FROM txrelay.blocked_accounts') if r[0] and 'reaped' in r[0]]
+                (text,), = proc.wait_for('the obstacle', blocked, 60)
+                self.assertRegex(text, r'nonce is 0 at block \d+ and was 4: the account was reaped; pause it')
+            used = sites.chain.finalized_number()
+            proc.wait_for('some blocks', lambda: sites.chain.finalized_number() > used + 20, 30)
+            self.assertEqual([x.call for _, _, _, x in sites.chain.walk(used)], [])
+            self.assertEqual([site.pg.value("SELECT count(*) FROM txrelay.finished_transactions WHERE id IS NOT NULL") for site in sites.all],
+                             [2, 2])
+            # The way out that the text and docs/sites.md name.
+            for site in sites.all:
+                site.pg.query("SELECT txrelay.account_pause('alice', 'reaped')")
+            proc.wait_for('the eras of the former life to end', lambda: sites.chain.finalized_number() > used + 70, 60)
+            for site in sites.all:
+                site.pg.query("SELECT txrelay.account_unsite('alice')")
+            for site in sites.all:
+                site.pg.query("SELECT txrelay.account_resume('alice')")
+                for relay in site.relays:
+                    relay.kill()
+                    relay.start()
+            for site in sites.all:
+                proc.wait_for('its end', lambda site=site: not site.unfinished(), 60)
+            self.assertEqual(sorted(x.nonce for _, _, _, x in sites.chain.walk(used)), [0, 1])
+
     def test_each_site_shows_the_block_before_it_is_final(self):
         with Sites(2, chain=('--finality-lag', '4')) as sites:
             sites.wait_leaders()
