@@ -97,7 +97,7 @@ static void read_done(struct feed_room *room, bool failed)
 {
     room->reading = false;
     for (struct feed *f = room->feeds; f; f = f->hh.next)
-        answer_load(f, failed || !f->listed);
+        answer_load(f, failed); /* one that is gone was left: it waits for none */
     for (struct feed_session *s = room->sessions; s; s = s->hh.next)
         feed__asked(s, failed);
     if (room->read_again)

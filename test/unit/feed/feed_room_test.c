@@ -784,6 +784,26 @@ static void a_key_that_was_taken_away_publishes_no_more(void **state)
              "publishers)");
 }
 
+/* The database allows no more than there is room for; a row with more writes nothing behind it. */
+static void b04_of_too_many_keys_the_first_count(void **state)
+{
+    static uint8_t keys[(FEED_PUBLISHERS_MAX + 8) * FEED_KEY];
+    uint8_t *last = keys + (size_t)(FEED_PUBLISHERS_MAX - 1) * FEED_KEY;
+    (void)state;
+    memcpy(last, host.publishers, FEED_KEY);
+    memcpy(last + FEED_KEY, host.publishers + FEED_KEY, FEED_KEY);
+    host.row.publishers = keys;
+    host.row.publisher_count = FEED_PUBLISHERS_MAX + 8;
+    row_changed();
+    connect_to(1);
+    header(1, "prices", 5, 1);
+    hears(1, "end INVALID_REQUEST 4 (the key is none of the feed's publishers: txrelay feed "
+             "publishers)");
+    connect_to(0);
+    send_batch(0, 5);
+    hears(0, "ack 5");
+}
+
 static void on_drained(void *arg)
 {
     (void)arg;
@@ -879,6 +899,7 @@ int main(void)
         TEST(a_read_that_began_before_a_store_shows_no_new_feed),
         TEST(a_read_in_the_middle_of_a_store_shows_no_new_feed),
         TEST(a_key_that_was_taken_away_publishes_no_more),
+        TEST(b04_of_too_many_keys_the_first_count),
         TEST(issue16_5_a_drain_lets_the_batch_end),
         TEST(it_closes_while_a_batch_is_verified),
         TEST(b50_to_b55_the_metrics_are_those_of_the_page),
