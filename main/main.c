@@ -71,7 +71,8 @@ static void flush_stdout(void)
     bool lost = fclose(stdout) != 0;
     if ((!failed && !lost) || errno == EPIPE)
         return;
-    fprintf(stderr, "txrelay: standard output could not be written: %s\n", strerror(errno));
+    fprintf(stderr, "txrelay: standard output could not be written: %s\n",
+            errno ? strerror(errno) : "an earlier line was lost; is its disk full?");
     _exit(EXIT_FAILED);
 }
 

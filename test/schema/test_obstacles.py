@@ -45,11 +45,17 @@ class Obstacles(Case):
         self.owner.rows("""UPDATE txrelay.leadership SET expiry_1 = clock_timestamp() - %s * interval '1 s',
             expiry_2 = clock_timestamp() - %s * interval '1 s', leased = false""", seconds, seconds)
 
+    def test_nobody_leads_a_new_account_yet(self):
+        self.owner.rows("UPDATE txrelay.accounts SET created_at = clock_timestamp() + interval '1 min'")
+        tx, = self.enqueue()
+        self.assertEqual(self.blocked(), [])
+        self.assertRegex(self.waits(tx), '^turn: .*; no relay leads the account now$')
+
     def test_told_and_taken_back(self):
         epoch = self.lead()
         tx, = self.enqueue()
         self.assertEqual(self.blocked(), [])
-        self.assertIn('turn: 0 of its account come before it', self.waits(tx))
+        self.assertRegex(self.waits(tx), '^turn: 0 of its account come before it.*as its window has room$')
         self.assertEqual(self.tell(epoch, 'node', 'no endpoint is usable', 6000), 1)
         got, = self.blocked()
         self.assertEqual((got['code'], got['reason']), ('node', 'no endpoint is usable'))
