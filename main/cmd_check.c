@@ -211,6 +211,18 @@ static void check_served(const struct config_file *f, const char *what, check_pa
     buf_done(&shown);
 }
 
+static void check_sites(const struct config_file *f, const struct service_config *c)
+{
+    const char *what = "sites";
+    struct buf shown = {0};
+    struct err err = {0};
+    if (site_serve_check(f, c, &shown, caution, &what, &err))
+        check_wrong(what, err.text);
+    else if (shown.len)
+        check_line("ok", what, buf_str(&shown));
+    buf_done(&shown);
+}
+
 static int run_check(int argc, char **argv)
 {
     struct arguments a = {0};
@@ -235,7 +247,7 @@ static int run_check(int argc, char **argv)
         check_served(config.file, "feeds", feed_serve_check);
         check_served(config.file, "http", http_serve_check);
         check_served(config.file, "webhooks", hook_serve_check);
-        check_served(config.file, "sites", site_serve_check);
+        check_sites(config.file, &service);
         check_chain(&service);
         cli_service_config_done(&service);
     }

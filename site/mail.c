@@ -134,3 +134,27 @@ bool site__on_mail(void *arg, size_t peer, const struct site_wire_message *m)
     free(items);
     return true;
 }
+
+/* ---- questions ---- */
+
+void site__settle(struct site_account *a, const struct site_config *config)
+{
+    const struct site_config c = site_config_filled(config);
+    a->settings = (struct site_wire_settings){.sites = a->names,
+                                              .count = a->members,
+                                              .own_keys = c.own_keys,
+                                              .sticky = c.sticky,
+                                              .silence_is_down = c.silence_is_down,
+                                              .range_blocks = c.range_blocks,
+                                              .approvals = c.approvals,
+                                              .era_blocks = c.era_blocks};
+    memcpy(a->settings.account, a->id, sizeof(a->id));
+}
+
+bool site__on_question(void *arg, struct site_wire_settings *ret)
+{
+    const struct site_account *a = site__account(arg, ret->account);
+    if (a)
+        *ret = a->settings;
+    return a != NULL;
+}

@@ -329,6 +329,7 @@ struct site_account *site_room_add(struct site_room *r, const struct site_config
     for (uint32_t i = 0; i < config->members; i++)
         a->names[i] = name_of(r, config->names[i], &a->peers[i]);
     a->core = site_core_new(&core);
+    site__settle(a, &core);
     a->timer = loop_timer_new(r->loop, on_timer, a);
     a->next = r->accounts;
     r->accounts = a;
@@ -365,6 +366,7 @@ struct site_room *site_room_open(struct loop *l, const struct site_links_config 
         r->peer_names[r->peer_count++] = xstrdup(links->peers[i].name);
     config.on_message = site__on_mail;
     config.on_note = on_note;
+    config.on_question = site__on_question;
     config.arg = r;
     r->links = site_links_open(l, &config, err);
     return r->links ? r : site_room_close(r);

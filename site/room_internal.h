@@ -39,6 +39,7 @@ struct site_account {
     struct loop_timer *timer;
     uint8_t id[SELECTOR_ACCOUNT_BYTES];
     uint64_t committee;
+    struct site_wire_settings settings;
     uint32_t members, self;
     size_t peers[SITE_MEMBERS_MAX]; /* of the links, for each member */
     const char *names[SITE_MEMBERS_MAX];
@@ -80,7 +81,10 @@ void site__cache_clear(struct site_account *a);
 /* mail.c */
 
 void site__post(struct site_account *a, const struct site_message *m);
+/* What this site answers to questions about the account. */
+void site__settle(struct site_account *a, const struct site_config *config);
 /* Of struct site_links_config; arg: the room. */
+bool site__on_question(void *arg, struct site_wire_settings *ret);
 bool site__on_mail(void *arg, size_t peer, const struct site_wire_message *m);
 
 #endif

@@ -2,10 +2,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "loop/loop.h"
 #include "net/tls.h"
+#include "site/compare.h"
 #include "site/link/link.h"
 
 enum { ANSWER_MS = 5000 };
@@ -16,8 +18,10 @@ struct reach {
     struct loop_timer *late;
     struct site_links *links;
     const struct sites_config *config;
+    const uint8_t (*ids)[SELECTOR_ACCOUNT_BYTES];
     struct site_links_peer *peers; /* those that have an address at this place */
     size_t count, open;
+    size_t *asked; /* questions to each that are open */
     bool *answered;
     struct buf *out;
     void (*caution)(void *arg, const char *text);
@@ -49,6 +53,32 @@ static void answered(struct reach *r, size_t peer)
         loop_stop(r->loop);
 }
 
+/* A site and its relay at this place. */
+static void on_answer(void *arg, size_t peer, const struct site_wire_settings *answer)
+{
+    struct reach *r = arg;
+    char who[400];
+    if (r->answered[peer] || !r->asked[peer])
+        return;
+    snprintf(who, sizeof(who), "site %s (%s)", r->peers[peer].name, r->peers[peer].targets[0]);
+    for (size_t i = 0; i < r->config->account_count; i++)
+        if (!memcmp(r->ids[i], answer->account, sizeof(answer->account)))
+            site_compare(&r->config->accounts[i], answer, who, r->caution, r->arg);
+    if (--r->asked[peer] == 0)
+        answered(r, peer);
+}
+
+/* All accounts that have sites here, whether this site is among theirs or not. */
+static void ask(struct reach *r, size_t peer)
+{
+    for (size_t i = 0; i < r->config->account_count; i++)
+        r->asked[peer] += site_links_ask(r->links, peer, r->ids[i]);
+    if (!r->asked[peer]) {
+        is_away(r, peer, "it is no address");
+        answered(r, peer);
+    }
+}
+
 static void on_note(void *arg, enum site_links_note note, size_t peer, const char *text)
 {
     struct reach *r = arg;
@@ -58,7 +88,6 @@ static void on_note(void *arg, enum site_links_note note, size_t peer, const cha
     case SITE_LINKS_UP:
         buf_printf(r->out, "; site %s answers at %s", r->peers[peer].name,
                    r->peers[peer].targets[0]);
-        answered(r, peer);
         return;
     case SITE_LINKS_LOST:
     case SITE_LINKS_BAD:
@@ -80,14 +109,6 @@ static void on_late(void *arg)
     loop_stop(r->loop);
 }
 
-/* A message about no account: a link opens when there is something to say. */
-static void knock(struct reach *r)
-{
-    const struct site_wire_message m = {.m = {.type = SITE_MSG_PROBE, .number = 1}};
-    for (size_t i = 0; i < r->count; i++)
-        site_links_send(r->links, i, &m);
-}
-
 static struct site_links *open_links(struct reach *r, struct err *err)
 {
     const struct sites_config *c = r->config;
@@ -100,6 +121,7 @@ static struct site_links *open_links(struct reach *r, struct err *err)
                                             .peer_count = r->count,
                                             .on_message = on_message,
                                             .on_note = on_note,
+                                            .on_answer = on_answer,
                                             .arg = r};
     return site_links_open(r->loop, &links, err);
 }
@@ -112,6 +134,7 @@ static int reach_each(struct reach *r, size_t place, struct err *err)
     for (size_t i = 0; i < c->peer_count; i++)
         if (place < c->peers[i].target_count) {
             r->answered[r->count] = false;
+            r->asked[r->count] = 0;
             r->peers[r->count++] = (struct site_links_peer){.name = c->peers[i].name,
                                                             .targets = &c->peers[i].targets[place],
                                                             .target_count = 1};
@@ -122,7 +145,8 @@ static int reach_each(struct reach *r, size_t place, struct err *err)
         return err->code;
     if (r->count) {
         loop_timer_at(r->late, loop_now_ms(r->loop) + ANSWER_MS);
-        knock(r);
+        for (size_t i = 0; i < r->count; i++)
+            ask(r, i); /* a link opens when there is something to say */
         loop_run(r->loop);
     }
     r->links = site_links_close(r->links);
@@ -156,10 +180,11 @@ static int show_own(const struct sites_config *c, struct buf *out,
     return 0;
 }
 
-int site_reach(const struct sites_config *c, struct buf *out,
-               void (*caution)(void *arg, const char *text), void *arg, struct err *err)
+int site_reach(const struct sites_config *c, const uint8_t (*ids)[SELECTOR_ACCOUNT_BYTES],
+               struct buf *out, void (*caution)(void *arg, const char *text), void *arg,
+               struct err *err)
 {
-    struct reach r = {.config = c, .out = out, .caution = caution, .arg = arg};
+    struct reach r = {.config = c, .ids = ids, .out = out, .caution = caution, .arg = arg};
     int rc = show_own(c, out, caution, arg, err);
     if (rc)
         return rc;
@@ -167,11 +192,13 @@ int site_reach(const struct sites_config *c, struct buf *out,
     r.late = loop_timer_new(r.loop, on_late, &r);
     r.peers = xcalloc(c->peer_count + 1, sizeof(*r.peers));
     r.answered = xcalloc(c->peer_count + 1, sizeof(*r.answered));
+    r.asked = xcalloc(c->peer_count + 1, sizeof(*r.asked));
     for (size_t place = 0; rc == 0 && place < places(c); place++)
         rc = reach_each(&r, place, err);
     loop_timer_close(r.late);
     loop_free(r.loop);
     free(r.peers);
     free(r.answered);
+    free(r.asked);
     return rc;
 }

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "chain/keys/keys.h"
 #include "loop/peer.h"
 #include "site/reach.h"
 
@@ -145,14 +146,39 @@ void site_serve_done(struct site_serve *s)
     *s = (struct site_serve){0};
 }
 
-int site_serve_check(const struct config_file *f, struct buf *out,
+/* As the relay writes it (relay/sites/sites_room.c). */
+static void id_of(const struct service_config *c, const char *alias,
+                  uint8_t ret[SELECTOR_ACCOUNT_BYTES])
+{
+    for (size_t i = 0; i < c->account_count; i++) {
+        const struct service_account *a = &c->accounts[i];
+        size_t len = a->id_len;
+        const uint8_t *id = a->key ? keypair_account_id(a->key, &len) : a->id;
+        if (!strcmp(a->alias, alias))
+            memcpy(ret, id, len);
+    }
+}
+
+static int reach(const struct sites_config *sites, const struct service_config *c, struct buf *out,
+                 void (*caution)(void *arg, const char *text), void *arg, struct err *err)
+{
+    uint8_t(*ids)[SELECTOR_ACCOUNT_BYTES] = xcalloc(sites->account_count + 1, sizeof(*ids));
+    for (size_t i = 0; i < sites->account_count; i++)
+        id_of(c, sites->accounts[i].account, ids[i]);
+    int rc =
+        site_reach(sites, (const uint8_t(*)[SELECTOR_ACCOUNT_BYTES])ids, out, caution, arg, err);
+    free(ids);
+    return rc;
+}
+
+int site_serve_check(const struct config_file *f, const struct service_config *c, struct buf *out,
                      void (*caution)(void *arg, const char *text), void *arg, struct err *err)
 {
     struct site_serve s = {0};
     if (!has_sites(f))
         return check_unused(f, err);
     if (load(&s, f, err) == 0)
-        site_reach(&s.config, out, caution, arg, err);
+        reach(&s.config, c, out, caution, arg, err);
     site_serve_done(&s);
     return err->code;
 }

@@ -17,10 +17,10 @@ struct site_serve {
 int site_serve_fill(struct site_serve *s, const struct config_file *f, struct service_config *ret,
                     struct err *err);
 void site_serve_done(struct site_serve *s);
-/* Would the links open with this configuration? Reads the files, and connects to each relay of the
- * other sites. `out` gets who is there, for people; `caution` who is not. 0, and nothing in `out`,
- * if no account has sites. */
-int site_serve_check(const struct config_file *f, struct buf *out,
+/* Would the links open with this configuration? Reads the files, connects to each relay of the
+ * other sites, and compares what they have configured. `out` gets who is there, for people;
+ * `caution` who is not, and what differs. 0, and nothing in `out`, if no account has sites. */
+int site_serve_check(const struct config_file *f, const struct service_config *c, struct buf *out,
                      void (*caution)(void *arg, const char *text), void *arg, struct err *err);
 /* Reads the certificates again, and logs what happened. */
 void site_serve_reload(const struct site_serve *s, struct service *service);

@@ -81,10 +81,9 @@ static bool on_call(void *arg, struct grpc_call *call)
 
 /* ---- messages ---- */
 
-static bool send_frame(struct site_links *s, struct peer *p,
-                       const uint8_t account[SELECTOR_ACCOUNT_BYTES], const struct buf *frame)
+/* address: NULL: any relay of the site. */
+static bool send_frame(struct peer *p, const char *address, const struct buf *frame)
 {
-    const char *address = site__route(s, p->index, account);
     struct stream *stream = site__stream_find(p, address);
     if (stream)
         return site__stream_send(stream, frame->data, frame->len);
@@ -109,12 +108,23 @@ bool site_links_send(struct site_links *s, size_t peer, const struct site_wire_m
     do {
         buf_clear(&frame);
         size_t took = site_wire_message_write(&frame, &rest);
-        all &= send_frame(s, p, m->account, &frame);
+        all &= send_frame(p, site__route(s, p->index, m->account), &frame);
         rest.items += took;
         rest.m.count -= took;
     } while (rest.m.count > 0);
     buf_done(&frame);
     return all;
+}
+
+bool site_links_ask(struct site_links *s, size_t peer,
+                    const uint8_t account[SELECTOR_ACCOUNT_BYTES])
+{
+    struct buf frame = {0};
+    PRE(peer < s->config.peer_count);
+    site_wire_question_write(&frame, account);
+    bool sent = !s->draining && send_frame(&s->peers[peer], NULL, &frame);
+    buf_done(&frame);
+    return sent;
 }
 
 void site_links_refuse(struct site_links *s, enum site_wire_why why, const char *leader)

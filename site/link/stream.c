@@ -134,6 +134,48 @@ static void on_refusal(struct stream *s, const struct site_wire_frame *f)
     site__route_set(p->links, p->index, f->refusal.account, leader);
 }
 
+static void on_question(struct stream *s, const uint8_t account[SELECTOR_ACCOUNT_BYTES])
+{
+    const struct site_links_config *c = &s->peer->links->config;
+    struct site_wire_settings answer = {0};
+    struct buf frame = {0};
+    memcpy(answer.account, account, sizeof(answer.account));
+    if (!c->on_question || !c->on_question(c->arg, &answer))
+        answer.count = 0;
+    site_wire_answer_write(&frame, &answer);
+    site__stream_send(s, frame.data, frame.len);
+    buf_done(&frame);
+}
+
+static void on_answer(const struct stream *s, const struct site_wire_settings *answer)
+{
+    const struct site_links_config *c = &s->peer->links->config;
+    if (c->on_answer)
+        c->on_answer(c->arg, s->peer->index, answer);
+}
+
+static void on_frame(struct stream *s, const struct site_wire_frame *frame)
+{
+    switch (frame->type) {
+    case SITE_WIRE_HELLO:
+        on_hello(s, frame->address);
+        return;
+    case SITE_WIRE_MESSAGE:
+        on_wire_message(s, &frame->message);
+        return;
+    case SITE_WIRE_REFUSAL:
+        on_refusal(s, frame);
+        return;
+    case SITE_WIRE_QUESTION:
+        on_question(s, frame->question);
+        return;
+    case SITE_WIRE_ANSWER:
+        on_answer(s, &frame->answer);
+        return;
+    }
+    UNREACHABLE();
+}
+
 static void on_message(void *arg, const uint8_t *data, size_t len)
 {
     struct stream *s = arg;
@@ -146,14 +188,10 @@ static void on_message(void *arg, const uint8_t *data, size_t len)
         bad(s, err.text);
         return;
     }
-    if (frame.type == SITE_WIRE_HELLO)
-        on_hello(s, frame.address);
-    else if (!s->hello)
+    if (frame.type != SITE_WIRE_HELLO && !s->hello)
         bad(s, "a message before the Hello");
-    else if (frame.type == SITE_WIRE_MESSAGE)
-        on_wire_message(s, &frame.message);
     else
-        on_refusal(s, &frame);
+        on_frame(s, &frame);
     site_wire_free(memory);
 }
 

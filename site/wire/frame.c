@@ -40,6 +40,36 @@ static int read_refusal(const refusal_msg *msg, struct site_wire_frame *ret, str
     return 0;
 }
 
+static int read_question(const question_msg *msg, struct site_wire_frame *ret, struct err *err)
+{
+    if (msg->account.len != SELECTOR_ACCOUNT_BYTES)
+        return err_set(err, ERR_PROTOCOL, "a question of a site names no account");
+    ret->type = SITE_WIRE_QUESTION;
+    memcpy(ret->question, msg->account.data, sizeof(ret->question));
+    return 0;
+}
+
+static int read_answer(const answer_msg *msg, struct site_wire_frame *ret, struct err *err)
+{
+    bool good = msg->account.len == SELECTOR_ACCOUNT_BYTES && msg->n_sites <= SITE_MEMBERS_MAX;
+    for (size_t i = 0; good && i < msg->n_sites; i++)
+        good = msg->sites[i][0] && strlen(msg->sites[i]) <= SITE_WIRE_NAME_MAX;
+    if (!good)
+        return err_set(err, ERR_PROTOCOL,
+                       "an answer of a site names no account, or has too many or too long names");
+    ret->type = SITE_WIRE_ANSWER;
+    ret->answer = (struct site_wire_settings){.sites = (const char *const *)msg->sites,
+                                              .count = msg->n_sites,
+                                              .own_keys = msg->own_keys,
+                                              .sticky = msg->sticky,
+                                              .silence_is_down = msg->silence_is_down,
+                                              .range_blocks = msg->range_blocks,
+                                              .approvals = msg->approvals,
+                                              .era_blocks = msg->era_blocks};
+    memcpy(ret->answer.account, msg->account.data, sizeof(ret->answer.account));
+    return 0;
+}
+
 static int read_frame(const frame_msg *msg, struct site_wire_memory *m, struct site_wire_frame *ret,
                       struct err *err)
 {
@@ -51,6 +81,10 @@ static int read_frame(const frame_msg *msg, struct site_wire_memory *m, struct s
         return site__wire_read_message(msg->message, &ret->message, &m->items, err);
     case CASE(REFUSAL):
         return read_refusal(msg->refusal, ret, err);
+    case CASE(QUESTION):
+        return read_question(msg->question, ret, err);
+    case CASE(ANSWER):
+        return read_answer(msg->answer, ret, err);
     default:
         return err_set(err, ERR_PROTOCOL, "a frame of a site is empty, or not of this version");
     }
@@ -118,5 +152,39 @@ void site_wire_refusal_write(struct buf *out, const uint8_t account[SELECTOR_ACC
     refusal.leader = text(leader);
     frame.frame_case = CASE(REFUSAL);
     frame.refusal = &refusal;
+    wire_put(out, &frame);
+}
+
+static ProtobufCBinaryData account_of(const uint8_t account[SELECTOR_ACCOUNT_BYTES])
+{
+    return (ProtobufCBinaryData){SELECTOR_ACCOUNT_BYTES, (uint8_t *)(uintptr_t)account};
+}
+
+void site_wire_question_write(struct buf *out, const uint8_t account[SELECTOR_ACCOUNT_BYTES])
+{
+    question_msg question = TXRELAY__SITE__V1__QUESTION__INIT;
+    frame_msg frame = TXRELAY__SITE__V1__FRAME__INIT;
+    question.account = account_of(account);
+    frame.frame_case = CASE(QUESTION);
+    frame.question = &question;
+    wire_put(out, &frame);
+}
+
+void site_wire_answer_write(struct buf *out, const struct site_wire_settings *s)
+{
+    answer_msg answer = TXRELAY__SITE__V1__ANSWER__INIT;
+    frame_msg frame = TXRELAY__SITE__V1__FRAME__INIT;
+    PRE(s->count <= SITE_MEMBERS_MAX);
+    answer.account = account_of(s->account);
+    answer.sites = (char **)(uintptr_t)s->sites;
+    answer.n_sites = s->count;
+    answer.own_keys = s->own_keys;
+    answer.sticky = s->sticky;
+    answer.silence_is_down = s->silence_is_down;
+    answer.range_blocks = s->range_blocks;
+    answer.approvals = s->approvals;
+    answer.era_blocks = s->era_blocks;
+    frame.frame_case = CASE(ANSWER);
+    frame.answer = &answer;
     wire_put(out, &frame);
 }

@@ -9,6 +9,8 @@
 typedef Txrelay__Site__V1__Frame frame_msg;
 typedef Txrelay__Site__V1__Hello hello_msg;
 typedef Txrelay__Site__V1__Refusal refusal_msg;
+typedef Txrelay__Site__V1__Question question_msg;
+typedef Txrelay__Site__V1__Answer answer_msg;
 typedef Txrelay__Site__V1__Message message_msg;
 typedef Txrelay__Site__V1__Item item_msg;
 typedef Txrelay__Site__V1__Place place_msg;

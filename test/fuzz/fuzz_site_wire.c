@@ -72,6 +72,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         INVARIANT(site_wire_why_name(frame.refusal.why)[0] != '?');
         INVARIANT(strlen(frame.refusal.leader) <= SITE_WIRE_ADDRESS_MAX);
         break;
+    case SITE_WIRE_QUESTION:
+        (void)touch(frame.question, sizeof(frame.question));
+        break;
+    case SITE_WIRE_ANSWER:
+        INVARIANT(frame.answer.count <= SITE_MEMBERS_MAX);
+        for (size_t i = 0; i < frame.answer.count; i++) {
+            size_t len = strlen(frame.answer.sites[i]);
+            INVARIANT(len && len <= SITE_WIRE_NAME_MAX);
+        }
+        break;
     }
     site_wire_free(memory);
     return 0;

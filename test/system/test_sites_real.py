@@ -3,6 +3,7 @@ record is compared with the chain: every transaction takes effect once."""
 import unittest
 
 from harness import proc
+from harness.relay import cli
 from harness.sites import Sites
 
 
@@ -62,6 +63,35 @@ class SitesTest(unittest.TestCase):
             for site in sites.all:
                 site.enqueue(3)
             sites.settle(30)
+
+    def test_check_compares_the_sites(self):
+        """Any relay of another site says what it has configured, the leader or not."""
+        with Sites(3, relays=2, range_blocks=500) as sites:
+            sites.wait_leaders()
+            relay = sites.all[0].relays[0]
+            with open(relay.config) as file:
+                text = file.read()
+
+            def check(*changes):
+                changed = text
+                for old, new in changes:
+                    self.assertIn(old, changed)
+                    changed = changed.replace(old, new)
+                with open(relay.config, 'w') as file:
+                    file.write(changed)
+                said = cli('check', '--config', relay.config).stdout
+                return [line.split(None, 2)[2] for line in said.splitlines() if line.startswith('  warn  sites')]
+            others = sorted(f'site {s.name} ({address})' for s in sites.all[1:] for address in s.addresses)
+            self.assertEqual(check(), [])
+            self.assertEqual(sorted(check(('range_blocks: 500', 'range_blocks: 400\n  era_blocks: 32\n  approvals: 1\n  silence_is_down: true'))),
+                             [f"account alice: {who} is configured differently; silence_is_down is "
+                              'false there, and true here; range_blocks is 500 there, and 400 here; approvals is 0 there, and 1 here; '
+                              'era_blocks is 64 there, and 32 here' for who in others])
+            self.assertEqual(sorted(check(('sites: [a, b, c]', 'sites: [a, b]\n    sites_policy: sticky'))),
+                             [f"account alice: {who} is configured differently; its sites are "
+                              'a, b, c there, and a, b here; sites_policy is rotate there, and sticky here' for who in others])
+            sites.all[1].relays[1].kill()
+            self.assertEqual([line.split(': ')[1] for line in check()], [f'no link to {sites.all[1].addresses[1]}'])
 
     def test_a_burst_takes_few_statements(self):
         """What is signed at a time is granted, and dispatched, in one statement: else a site falls behind its chain."""

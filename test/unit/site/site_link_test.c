@@ -33,7 +33,10 @@ struct relay {
     bool refuses;
     enum site_wire_why why;
     const char *leader;
-    bool answers; /* each message that is new with one of its own */
+    bool answers;        /* each message that is new with one of its own */
+    size_t answer_count; /* the last answer */
+    uint32_t answer_range;
+    uint8_t answer_account;
 };
 
 struct world {
@@ -113,6 +116,28 @@ static bool on_message(void *arg, size_t peer, const struct site_wire_message *m
     return true;
 }
 
+static const char *const its_sites[] = {"a", "b"};
+
+/* Of one account, which begins with 9. */
+static bool on_question(void *arg, struct site_wire_settings *ret)
+{
+    (void)arg;
+    ret->sites = its_sites;
+    ret->count = 2;
+    ret->range_blocks = 77;
+    return ret->account[0] == 9;
+}
+
+static void on_answer(void *arg, size_t peer, const struct site_wire_settings *answer)
+{
+    struct relay *r = arg;
+    (void)peer;
+    r->answer_count = answer->count;
+    r->answer_range = answer->range_blocks;
+    r->answer_account = answer->account[0];
+    loop_stop(r->w->loop);
+}
+
 static void on_note(void *arg, enum site_links_note note, size_t peer, const char *text)
 {
     struct relay *r = arg;
@@ -155,6 +180,8 @@ static void open_relay(struct world *w, int i, const char *site, const char *cer
     config.peer_count = count;
     config.on_message = on_message;
     config.on_note = on_note;
+    config.on_question = on_question;
+    config.on_answer = on_answer;
     config.arg = r;
     r->links = site_links_open(w->loop, &config, &err);
     if (!r->links)
@@ -245,6 +272,22 @@ static void test_one_stream_carries_both_directions(void **state)
     assert_int_equal(view(a, 0).dropped, 0);
     assert_int_equal(view(a, 0).sent, 50);
     assert_int_equal(view(a, 0).received, 50);
+}
+
+static void test_any_relay_says_what_it_has_configured(void **state)
+{
+    struct world *w = *state;
+    struct relay *a = &w->relays[0];
+    uint8_t account[SELECTOR_ACCOUNT_BYTES] = {9};
+    two_sites(w, NULL);
+    assert_true(site_links_ask(a->links, 0, account));
+    UNTIL(w, a->answer_account == 9);
+    assert_int_equal(a->answer_count, 2);
+    assert_int_equal(a->answer_range, 77);
+    account[0] = 8; /* it has no sites there */
+    assert_true(site_links_ask(a->links, 0, account));
+    UNTIL(w, a->answer_account == 8);
+    assert_int_equal(a->answer_count, 0);
 }
 
 static void test_a_long_message_arrives_whole(void **state)
@@ -775,6 +818,7 @@ int main(void)
     signal(SIGPIPE, SIG_IGN); /* as main() does */
     const struct CMUnitTest tests[] = {
         TEST(test_one_stream_carries_both_directions),
+        TEST(test_any_relay_says_what_it_has_configured),
         TEST(test_a_long_message_arrives_whole),
         TEST(test_two_relays_that_dial_each_other_keep_one_stream),
         TEST(test_a_name_is_believed_from_the_certificate_alone),

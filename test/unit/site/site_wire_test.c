@@ -221,6 +221,44 @@ static void test_hello_and_refusal_arrive(void **state)
     buf_done(&out);
 }
 
+static void test_question_and_answer_arrive(void **state)
+{
+    static const char *const sites[] = {"dublin", "oslo"};
+    const struct site_wire_settings sent = {.account = {7, 8},
+                                            .sites = sites,
+                                            .count = 2,
+                                            .own_keys = true,
+                                            .sticky = true,
+                                            .silence_is_down = true,
+                                            .range_blocks = 50,
+                                            .approvals = 1,
+                                            .era_blocks = 32};
+    struct buf out = {0};
+    struct site_wire_frame frame;
+    struct site_wire_memory *memory = NULL;
+    (void)state;
+    site_wire_question_write(&out, sent.account);
+    read_ok(&out, &frame, &memory);
+    assert_int_equal(frame.type, SITE_WIRE_QUESTION);
+    assert_memory_equal(frame.question, sent.account, sizeof(sent.account));
+    memory = site_wire_free(memory);
+    buf_clear(&out);
+    site_wire_answer_write(&out, &sent);
+    read_ok(&out, &frame, &memory);
+    const struct site_wire_settings *got = &frame.answer;
+    assert_int_equal(frame.type, SITE_WIRE_ANSWER);
+    assert_memory_equal(got->account, sent.account, sizeof(sent.account));
+    assert_int_equal(got->count, 2);
+    assert_string_equal(got->sites[0], "dublin");
+    assert_string_equal(got->sites[1], "oslo");
+    assert_true(got->own_keys && got->sticky && got->silence_is_down);
+    assert_int_equal(got->range_blocks, 50);
+    assert_int_equal(got->approvals, 1);
+    assert_int_equal(got->era_blocks, 32);
+    site_wire_free(memory);
+    buf_done(&out);
+}
+
 /* ---- size ---- */
 
 static void test_a_long_message_is_split(void **state)
@@ -597,6 +635,7 @@ int main(void)
         cmocka_unit_test(test_every_kind_arrives_with_its_fields),
         cmocka_unit_test(test_every_value_of_an_item_arrives),
         cmocka_unit_test(test_hello_and_refusal_arrive),
+        cmocka_unit_test(test_question_and_answer_arrive),
         cmocka_unit_test(test_a_long_message_is_split),
         cmocka_unit_test(test_two_longest_byte_strings_fit_in_one_frame),
         cmocka_unit_test(test_a_heartbeat_is_whole),

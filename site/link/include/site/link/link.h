@@ -57,6 +57,10 @@ struct site_links_config {
     /* A message of a site. false: it is not taken, and site_links_refuse says why. Borrowed. */
     bool (*on_message)(void *arg, size_t peer, const struct site_wire_message *m);
     void (*on_note)(void *arg, enum site_links_note note, size_t peer, const char *text);
+    /* What is configured here for ret->account; false: it has no sites. NULL: nothing is. */
+    bool (*on_question)(void *arg, struct site_wire_settings *ret);
+    /* The answer to site_links_ask. Borrowed. NULL: none is expected. */
+    void (*on_answer)(void *arg, size_t peer, const struct site_wire_settings *answer);
     void *arg;
 };
 
@@ -74,6 +78,10 @@ struct site_links *site_links_open(struct loop *l, const struct site_links_confi
 const char *site_links_address(const struct site_links *s); /* HOST:PORT, as other sites see it */
 /* Sends a message, in one frame or several. false: some of it was dropped. */
 bool site_links_send(struct site_links *s, size_t peer, const struct site_wire_message *m);
+/* Asks any relay of the site what is configured there for the account; on_answer follows, unless
+ * the link is lost. false: it was dropped. */
+bool site_links_ask(struct site_links *s, size_t peer,
+                    const uint8_t account[SELECTOR_ACCOUNT_BYTES]);
 /* Inside on_message alone: the answer to a message that is not taken. */
 void site_links_refuse(struct site_links *s, enum site_wire_why why, const char *leader);
 void site_links_view(const struct site_links *s, size_t peer, struct site_links_view *ret);

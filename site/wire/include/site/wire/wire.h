@@ -24,9 +24,16 @@ enum {
     SITE_WIRE_BYTES_MAX = 2000000, /* of a call or an extrinsic */
     SITE_WIRE_ITEMS_MAX = 10000,   /* of a message */
     SITE_WIRE_ADDRESS_MAX = 300,
+    SITE_WIRE_NAME_MAX = 64, /* of a site */
 };
 
-enum site_wire_type { SITE_WIRE_HELLO, SITE_WIRE_MESSAGE, SITE_WIRE_REFUSAL };
+enum site_wire_type {
+    SITE_WIRE_HELLO,
+    SITE_WIRE_MESSAGE,
+    SITE_WIRE_REFUSAL,
+    SITE_WIRE_QUESTION,
+    SITE_WIRE_ANSWER,
+};
 
 /* Why a relay does not take a message; the values of site.proto. */
 enum site_wire_why {
@@ -59,6 +66,15 @@ struct site_wire_message {
     const struct site_wire_item *items;
 };
 
+/* What a site's configuration says about an account. */
+struct site_wire_settings {
+    uint8_t account[SELECTOR_ACCOUNT_BYTES];
+    const char *const *sites; /* in the order of their names */
+    size_t count;             /* 0: the account has no sites there */
+    bool own_keys, sticky, silence_is_down;
+    uint32_t range_blocks, approvals, era_blocks;
+};
+
 struct site_wire_frame {
     enum site_wire_type type;
     union {
@@ -69,6 +85,8 @@ struct site_wire_frame {
             enum site_wire_why why;
             const char *leader; /* HOST:PORT; "": not known */
         } refusal;
+        uint8_t question[SELECTOR_ACCOUNT_BYTES]; /* the account */
+        struct site_wire_settings answer;
     };
 };
 
@@ -82,6 +100,8 @@ struct site_wire_memory *site_wire_free(struct site_wire_memory *m);
 void site_wire_hello_write(struct buf *out, const char *address);
 void site_wire_refusal_write(struct buf *out, const uint8_t account[SELECTOR_ACCOUNT_BYTES],
                              enum site_wire_why why, const char *leader);
+void site_wire_question_write(struct buf *out, const uint8_t account[SELECTOR_ACCOUNT_BYTES]);
+void site_wire_answer_write(struct buf *out, const struct site_wire_settings *s);
 /* Appends a frame with as many of the message's items, from the first on, as fit; m.count is how
  * many there are. Returns how many it took: the rest is another frame. A heartbeat is always
  * whole. */
