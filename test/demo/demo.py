@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The main job, to watch: a private Postgres, a chain, three relays, two accounts, 1,000 transactions from eight SQL
 sessions (every tenth rolled back), the leader killed with kill -9 twice. At the end the chain itself is asked whether
-every committed transaction took effect exactly once. The second act is a feed (feed_act.py). Exit code 0 only if I1, I2, I3, I6
-hold and the feed took each number once."""
+every committed transaction took effect exactly once. The second act is a feed (feed_act.py), the third one three sites
+(sites_act.py). Exit code 0 only if I1, I2, I3, I6 hold, also over the sites, and the feed took each number once."""
 import argparse
 import os
 import re
@@ -19,6 +19,7 @@ from harness.chain import Devchain, remark  # noqa: E402
 from harness.postgres import Postgres  # noqa: E402
 from harness.relay import Relay, cli  # noqa: E402
 from feed_act import FeedAct  # noqa: E402
+from sites_act import SitesAct  # noqa: E402
 
 ACCOUNTS = [('alice', 'sr25519', '//Alice'), ('bob', 'sr25519', '//Bob')]
 SESSIONS = 8
@@ -68,6 +69,8 @@ class Demo:
         self.say('leading: ' + ', '.join(f'{a} by {self.leader(a).name}' for a, _, _ in ACCOUNTS))
         self.feed = FeedAct(self, paint)
         self.feed.set_up()
+        self.sites = SitesAct(self, paint)
+        self.sites.set_up()
 
     def show_page(self):
         """Of a relay that is killed only if it leads all; its port stays, so the page comes back."""
@@ -192,7 +195,7 @@ class Demo:
 
     def report(self):
         submitted = {s['hash'] for s in self.chain.submits() if s.get('signer')}
-        violation = self.feed.gather()
+        violation = '\n'.join(filter(None, (self.feed.gather(), self.sites.gather())))
         figures = {}
         try:
             figures = invariants.check(self.pg, self.chain, {**self.committed, **self.feed.committed}, self.rolled_back, submitted)
@@ -228,11 +231,13 @@ class Demo:
             return 1
         print(paint('1', '\nwhat the feed says'))
         print('\n'.join('  ' + line for line in self.feed.report()))
+        print(paint('1', '\nwhat the sites say'))
+        print('\n'.join('  ' + line for line in self.sites.report()))
         if any(t is None for _, _, t in took):
             print(paint('31', '\na killed leader had no successor'))
             return 1
         print(paint('32', '\nevery committed transaction took effect exactly once, and every number of the feed; I1, I2, I3 and I6 '
-                    'hold on the chain'))
+                    'hold on the chain, over all sites too'))
         return 0
 
 
@@ -249,6 +254,7 @@ def main():
         demo.set_up()
         demo.run()
         demo.feed.run()
+        demo.sites.run()
         code = demo.report()
         if args.page:
             demo.stay()

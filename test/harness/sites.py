@@ -110,7 +110,7 @@ class Sites:
     server, or a database."""
 
     def __init__(self, count=2, relays=1, block_ms=100, frames=False, seed=1, names=NAMES, account=ALICE, beside=None, chain=(),
-                 postgres=None, manager=None, watch=True, **policy):
+                 postgres=None, manager=None, watch=True, start=True, **policy):
         self.dir, self.account, self.alias, self.beside, self.manager = proc.make_dir('txs-'), account, account[0], beside or {}, manager
         self.watch, self.postgres = watch, postgres or (lambda: Postgres(server_folder(), durable=False))
         self.serial = itertools.count(1)
@@ -128,6 +128,10 @@ class Sites:
         self.all = [Site(self, name, relays) for name in names[:count]]
         for site in self.all:
             site.configure(**policy)
+        if start:
+            self.start()
+
+    def start(self):
         for site in self.all:
             site.start()
 
@@ -179,10 +183,17 @@ class Sites:
         for site in self.all:
             for relay in site.relays:
                 parts += [f'== {relay.name}'] + relay.text().splitlines()[-lines:]
+                if relay.alive():
+                    parts.append(str(relay.status()))
             try:
                 parts += [str(row) for row in site.pg.query('SELECT v::text FROM txrelay.sites v')]
+                parts += [str(row) for row in site.pg.query(
+                    "SELECT application_name, state, wait_event, now() - xact_start, left(query, 60) FROM pg_stat_activity "
+                    "WHERE state <> 'idle' AND pid <> pg_backend_pid()")]
             except Exception as error:  # the database may be what failed
                 parts.append(str(error).strip())
+        if self.pairs:
+            parts += [f'{set(pair)}: {len(fault.streams)} streams, {dict(fault.counts)}' for pair, fault in self.pairs.items()]
         return '\n'.join(parts)
 
     def close(self):
