@@ -353,9 +353,57 @@ static int run_seeds(const struct args *a)
     return good ? 0 : 1;
 }
 
+/* ---- features ---- */
+
+/* "all", "none", "early" (those that there were before `demand`, so that seeds that were kept until
+ * then are what they were), or names with commas between them. */
+static bool choose_features(uint32_t *ret_features, const char *value)
+{
+    char name[32];
+    bool all = !strcmp(value, "all"), early = !strcmp(value, "early");
+    *ret_features = all ? UINT32_MAX : early ? (1u << FEATURE_DEMAND) - 1 : 0;
+    if (all || early || !strcmp(value, "none"))
+        return true;
+    for (size_t len; *value; value += len + (value[len] == ',')) {
+        len = strcspn(value, ",");
+        snprintf(name, sizeof(name), "%.*s", (int)len, value);
+        if (feature_number(name) < 0)
+            return false;
+        *ret_features |= 1u << feature_number(name);
+    }
+    return true;
+}
+
 /* ---- planted faults ---- */
 
 #ifdef TXRELAY_PLANT
+/* Fewer than one seed in a thousand shows these, so their seeds have what the situation needs. */
+static bool take_rare(struct args *a)
+{
+    static const struct {
+        enum plant plant;
+        uint64_t seed;
+        bool lossy;
+        int era, pool;
+        const char *features, *must;
+    } rare[] = {
+        {PLANT_LATER_IMMORTAL, 127, false, 0, 4, "size,duties,foreign-pool", "none"},
+        {PLANT_FORMER_LIFE, 257, true, 16, -1,
+         "requeue,retries,duties,away,reap,adopter,bumps,tips", "reap,away,requeue,duties"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rare); i++) {
+        if (rare[i].plant != plant)
+            continue;
+        a->first = rare[i].seed;
+        a->lossy = rare[i].lossy;
+        a->era = rare[i].era;
+        a->pool = rare[i].pool;
+        return choose_features(&a->features, rare[i].features) &&
+               choose_features(&a->must, rare[i].must);
+    }
+    return false;
+}
+
 /* Where a fault shows in one of many seeds, one that showed it goes first; then the others, as
  * ever. */
 static void run_plant(struct args *a, struct report *ret_sum)
@@ -378,6 +426,10 @@ static void run_plant(struct args *a, struct report *ret_sum)
                  {PLANT_HOLD_FORGOTTEN, 16, false},   {PLANT_BUMP_FORGOTTEN, 25, false},
                  {PLANT_REUSE_SENT, 122, false},      {PLANT_ADOPTED_MEMORY, 537, true}};
     struct args rest = *a;
+    if (take_rare(&rest)) {
+        run(&rest, ret_sum, true);
+        return;
+    }
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         if (known[i].plant != plant)
             continue;
@@ -396,15 +448,6 @@ static void run_plant(struct args *a, struct report *ret_sum)
 }
 #endif
 
-#ifdef TXRELAY_PLANT
-/* Fewer than one seed in a thousand shows these, and those that did take another course since
- * claims join their lease at once. --plant looks for them in any number of seeds. */
-static bool is_rare(enum plant p)
-{
-    return p == PLANT_LATER_IMMORTAL || p == PLANT_FORMER_LIFE;
-}
-#endif
-
 static int run_plants(struct args *a)
 {
 #ifdef TXRELAY_PLANT
@@ -412,10 +455,6 @@ static int run_plants(struct args *a)
     a->count = a->limit;
     for (int p = 1; p < PLANT_COUNT; p++) {
         struct report sum;
-        if (is_rare((enum plant)p)) {
-            printf("%-18s not tried: rare\n", plants[p].name);
-            continue;
-        }
         plant = (enum plant)p;
         double begun = seconds();
         run_plant(a, &sum);
@@ -455,25 +494,6 @@ static bool choose_plant(const char *name)
 }
 
 /* ---- arguments ---- */
-
-/* "all", "none", "early" (those that there were before `demand`, so that seeds that were kept until
- * then are what they were), or names with commas between them. */
-static bool choose_features(uint32_t *ret_features, const char *value)
-{
-    char name[32];
-    bool all = !strcmp(value, "all"), early = !strcmp(value, "early");
-    *ret_features = all ? UINT32_MAX : early ? (1u << FEATURE_DEMAND) - 1 : 0;
-    if (all || early || !strcmp(value, "none"))
-        return true;
-    for (size_t len; *value; value += len + (value[len] == ',')) {
-        len = strcspn(value, ",");
-        snprintf(name, sizeof(name), "%.*s", (int)len, value);
-        if (feature_number(name) < 0)
-            return false;
-        *ret_features |= 1u << feature_number(name);
-    }
-    return true;
-}
 
 /* A seed a line, what it may have, and "lossy" if it loses commits; # begins a comment. */
 static bool read_file(struct args *a, const char *path)
