@@ -10,7 +10,7 @@ import threading
 import unittest
 
 from harness import proc
-from harness.relay import cli
+from harness.events import Events
 from harness.world import World
 from system.test_http import DOCUMENT, EXTRA, STREAM, Client, token
 
@@ -63,6 +63,41 @@ class Outside(unittest.TestCase):
                         self.assertIn(name, json.loads(answer.read())['detail'].lower())
                         conn.close()
             self.assertEqual(world.pg.value("SELECT (SELECT count(*) FROM txrelay.outbox) + (SELECT count(*) FROM txrelay.pending_transactions)"), 0)
+
+    def test_positions_that_nobody_gave_lose_nothing(self):
+        """Last-Event-ID of another ring, of events that are yet to come, of a time to come, of long ago, and of another filter."""
+        with World() as world:
+            relay = world.relay('one', extra=EXTRA + '  rate: 100000\n')
+            world.wait_leader(relay)
+            client = Client(relay, token(world, 'reads', 'read'))
+            self.addCleanup(client.conn.close)
+            first = world.enqueue('first')
+            world.settle()
+            streams = {}
+
+            def read(name, last, query=''):
+                streams[name] = Events(client.address, client.token, query, last=last)
+                self.addCleanup(streams[name].close)
+                self.assertEqual(streams[name].status, 200, (name, last))
+                proc.wait_for(f'{name} to be live', streams[name].is_live, 30)
+                return streams[name].of('live')[0]['_id']
+            at, ring, number = read('now', None).split('-')
+            later = int(at) + 10 ** 15  # thirty years
+            for name, last in (('another ring', f'{at}-{int(ring, 16) ^ 1:08x}-{number}'), ('events to come', f'{at}-{ring}-{10 ** 15}'),
+                               ('a time to come', f'{later}-{int(ring, 16) ^ 1:08x}-1'), ('a time to come of this ring', f'{later}-{ring}-{number}'),
+                               ('long ago', f'1-{int(ring, 16) ^ 1:08x}-1'), ('a position alone', streams['now'].of('live')[0]['position']), ('the first of all', '1')):
+                read(name, last)
+            read('another filter', f'{at}-{ring}-{number}', f'?id={first}')
+            second = world.enqueue('second')
+            world.settle()
+            for name, stream in streams.items():
+                with self.subTest(name):
+                    want = [first] if name in ('long ago', 'the first of all') else []
+                    want += [second] if name != 'another filter' else []
+                    proc.wait_for('its ends', lambda s=stream, w=want: set(s.ends()) >= set(w), 30)
+                    self.assertLessEqual(set(stream.ends()) - set(want), {first})  # an end may come again to who resumes by a position
+                    self.assertEqual(len(stream.ends()), len(set(stream.ends())))
+            self.assertEqual([s.status for s in streams.values()], [200] * len(streams))
 
     def every_route(self, relay, secret, may_work):
         """All at once, each on a connection of its own. What came of each."""
