@@ -194,7 +194,7 @@ class Demo:
         return sorted(t - self.commit_time[i] for i, t in rows if i in self.commit_time)
 
     def report(self):
-        submitted = {s['hash'] for s in self.chain.submits() if s.get('signer')}
+        submitted = self.chain.sent(self.pg)
         violation = '\n'.join(filter(None, (self.feed.gather(), self.sites.gather())))
         figures = {}
         try:

@@ -43,7 +43,7 @@ class SitesAct:
         self.first = self.coordinator(self.sites.all)
         say(f'{self.first.name} gives the nonces now; each site enqueues {EACH} transactions')
         self.others = [site for site in self.sites.all if site is not self.first]
-        self.gone, self.over = threading.Event(), threading.Event()
+        self.gone, self.heard, self.over = threading.Event(), threading.Event(), threading.Event()
         writers = [threading.Thread(target=self.write, args=(site,), daemon=True) for site in self.sites.all]
         for thread in writers:
             thread.start()
@@ -67,16 +67,20 @@ class SitesAct:
         try:
             for _ in range(EACH - 1):
                 if site is self.first and self.gone.is_set():
+                    self.heard.set()
                     self.over.wait()
                 site.enqueue(1)
                 time.sleep(PACE_S)  # the pace of the application
         except Exception as error:
             self.error = error
+        finally:
+            if site is self.first:
+                self.heard.set()
 
     def lose(self):
         say = self.demo.say
         self.gone.set()
-        time.sleep(2 * PACE_S)  # its application has heard of it
+        self.heard.wait()
         self.waiting = len(self.first.unfinished())
         at = {site: site.ended() for site in self.others}
         self.first.away()

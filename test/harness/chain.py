@@ -118,6 +118,11 @@ class Devchain(Chain):
             if len(rows) >= page['submit_count']:
                 return rows
 
+    def sent(self, pg):
+        """Hashes of the submissions that an account of this database has signed."""
+        ours = {row[0] for row in pg.query('SELECT address FROM txrelay.accounts')}
+        return {s['hash'] for s in self.submits() if s.get('signer') in ours}
+
     def _listening(self):
         assert self.process.alive(), self.process.text()
         match = re.search(r'listening (ws://\S+)', self.process.text())

@@ -35,7 +35,7 @@ def check(sites, alias):
     """Figures for a report; raises Violation with every finding."""
     account = bytes(sites.all[0].pg.value('SELECT account_id FROM txrelay.accounts WHERE alias = %s', (alias,)))
     ours = [(n, h, i, x) for n, h, i, x in sites.chain.walk() if x.signer == account]
-    sent = {s['hash'] for s in sites.chain.submits() if s.get('signer')}
+    sent = sites.chain.sent(sites.all[0].pg)
     figures = {'transactions': 0, 'duplicates': 0, 'fillers': 0, 'gaps': 0, 'given up': 0}
     on_chain = defaultdict(list)
     for number, block_hash, _, x in ours:
