@@ -92,7 +92,7 @@ struct site_host {
     struct sites_best best;
     struct loop_timer *again; /* a block is asked for again; NULL: closed */
     /* sites_bytes.c: what was signed, until the room receives it */
-    struct site_signing *signings;
+    struct site_signing *signings, **signings_last;
     struct loop_task sign_task;
     /* sites_poll.c: questions of the scheduler, by what they ask for */
     uint64_t waiting[2], asked[2];

@@ -123,7 +123,7 @@ static int sign_bytes(struct site_host *h, const struct site_room_sign *s, const
 void sites_sign(void *arg, struct site_account *a, const struct site_room_sign *s)
 {
     struct site_host *h = site_account_ctx(a);
-    struct site_signing *g = xcalloc(1, sizeof(*g)), **end = &h->signings;
+    struct site_signing *g = xcalloc(1, sizeof(*g));
     struct buf filler = {0};
     struct err err = {0};
     (void)arg;
@@ -142,11 +142,12 @@ void sites_sign(void *arg, struct site_account *a, const struct site_room_sign *
                  (unsigned long long)s->nonce, err_name(err.code), err.text);
     }
     buf_done(&filler);
-    if (!h->signings)
+    if (!h->signings) {
         loop_post(h->room->room.service->loop, &h->sign_task, tell_signed);
-    while (*end)
-        end = &(*end)->next;
-    *end = g;
+        h->signings_last = &h->signings;
+    }
+    *h->signings_last = g;
+    h->signings_last = &g->next;
 }
 
 /* ---- reading ---- */

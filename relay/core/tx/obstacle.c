@@ -257,7 +257,9 @@ void manager_obstacle(const struct manager *m, uint64_t now, struct obstacle *re
     if (m->fenced || m->phase == MANAGER_IDLE || PLANTED(SILENT) || loading(m, ret))
         return;
     if (m->suspension.why != MANAGER_SUSPENSION_NONE) {
-        found(ret, OBSTACLE_SUSPENDED, "%s", m->suspension.text);
+        found(ret, OBSTACLE_SUSPENDED, "%s",
+              m->suspension.text[0] ? m->suspension.text
+                                    : "an earlier leader suspended it; txrelay accounts shows why");
         return;
     }
     if (lost_commits(m, ret) || behind(m, ret) || question(m, ret) || gate(m, ret) ||

@@ -12,7 +12,7 @@
 
 struct ring;
 
-enum { SELECTOR_ACCOUNT_BYTES = 64 }; /* the chain's genesis hash, then the account id */
+enum { SELECTOR_ACCOUNT_BYTES = 64 }; /* the account id, then zeros */
 
 /* The number of the range that has this height: floor(height / blocks). The first block of a range
  * begins it. */
