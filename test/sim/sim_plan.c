@@ -198,6 +198,8 @@ static void apply_absences(struct world *w)
     if (has(w, FEATURE_DEMAND)) {
         p->lost_search = true;
         p->finality_lag = 0;
+        if (!p->ban_us) /* no block lifts a ban, as a node's clock does */
+            p->ban_us = 40 * SECOND;
     }
     p->dies_adopting = has(w, FEATURE_ADOPTER);
     if (has(w, FEATURE_WARP))
