@@ -14,7 +14,7 @@
 #include "base/check.h"
 #include "net/grpc.h"
 
-enum { PATIENCE_MS = 20000 };
+enum { PATIENCE_MS = 100000, SLOW_MS = 60000 };
 
 struct world {
     struct loop *loop;
@@ -124,6 +124,7 @@ static void serve(struct world *w, struct tls_context *tls, const struct grpc_li
     struct err err = {0};
     struct grpc_server_config config = {
         .address = "tcp:127.0.0.1:0", .tls = tls, .on_call = on_call, .on_lost = on_lost, .arg = w};
+    config.limits.up_ms = SLOW_MS; /* a TLS handshake under memcheck */
     if (limits)
         config.limits = *limits;
     w->server = grpc_server_new(w->loop, &config, &err);
@@ -173,6 +174,7 @@ static void dial(struct world *w, struct tls_context *tls, const char *name)
     struct grpc_client_config config = {.target = grpc_server_address(w->server) + 4, /* tcp: */
                                         .tls = tls,
                                         .server_name = name,
+                                        .limits = {.up_ms = SLOW_MS},
                                         .on_up = on_up,
                                         .on_down = on_down,
                                         .arg = w};

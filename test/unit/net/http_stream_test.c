@@ -18,7 +18,7 @@
 #include "loop/socket.h"
 #include "net/http.h"
 
-enum { PATIENCE_MS = 20000, PIECE = 16 << 10, ENOUGH = 256 << 10 };
+enum { PATIENCE_MS = 100000, PIECE = 16 << 10, ENOUGH = 256 << 10 };
 
 struct world {
     struct loop *loop;

@@ -17,7 +17,7 @@
 #include "loop/socket.h"
 #include "net/http.h"
 
-enum { PATIENCE_MS = 20000 };
+enum { PATIENCE_MS = 100000 };
 
 struct world {
     struct loop *loop;
