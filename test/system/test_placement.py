@@ -132,7 +132,7 @@ class Placement(unittest.TestCase):
             self.assertLess(max(took), FAST['expiry_1_ms'] / 1000 + SLOW)
 
     def wait_still(self, world):
-        """No more hand-overs: three heartbeats in a row without a new epoch."""
+        """No more hand-overs: no new epoch for longer than one takes to begin, on a loaded machine too."""
         epochs = lambda: world.pg.value('SELECT sum(epoch) FROM txrelay.leadership')  # noqa: E731
         seen = [epochs(), time.monotonic()]
 
@@ -140,7 +140,7 @@ class Placement(unittest.TestCase):
             now = epochs()
             if now != seen[0]:
                 seen[:] = [now, time.monotonic()]
-            return time.monotonic() - seen[1] > 1.5
+            return time.monotonic() - seen[1] > 1.5 * SLOW
         proc.wait_for('hand-overs to end', still, 60)
 
     def test_rolling_restart_under_load(self):
