@@ -47,6 +47,8 @@ class Page(unittest.TestCase):
         return cli('token', 'create', '-'.join(scopes), '--scope', ','.join(scopes), '--database', world.pg.dsn).stdout.strip()
 
     def no_trouble(self, where):
+        """A view that is on its way out is paler."""
+        proc.wait_for('the view', lambda: not self.browser.js('!!document.querySelector("main[aria-busy]")'), 20)
         found = [v for v in self.browser.do('axe') if v['impact'] in ('serious', 'critical')]
         self.assertEqual(found, [], where)
 
