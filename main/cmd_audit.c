@@ -164,8 +164,7 @@ static int carry_out(struct run *r, struct loop *l, const struct config *config,
     if (!r->audit.account_count)
         return err_set(err, ERR_ARGUMENT,
                        "the database has no account of the chain with genesis %s (%s): run txrelay "
-                       "register, or "
-                       "give the endpoints of the chain that its accounts belong to",
+                       "register, or give the endpoints of the chain that its accounts belong to",
                        hex_log(genesis, 32), r->range.endpoint);
     if (find_range(r, err) || compare(r, err))
         return err->code;

@@ -200,15 +200,22 @@ static void caution(void *arg, const char *text)
 typedef int check_part(const struct config_file *f, struct buf *out,
                        void (*caution)(void *arg, const char *text), void *arg, struct err *err);
 
+/* Clears `shown`. */
+static void report_part(const char *what, int rc, struct buf *shown, const struct err *err)
+{
+    if (rc)
+        check_wrong(what, err->text);
+    else if (shown->len)
+        check_line("ok", what, buf_str(shown));
+    buf_done(shown);
+}
+
 static void check_served(const struct config_file *f, const char *what, check_part *check)
 {
     struct buf shown = {0};
     struct err err = {0};
-    if (check(f, &shown, caution, &what, &err))
-        check_wrong(what, err.text);
-    else if (shown.len)
-        check_line("ok", what, buf_str(&shown));
-    buf_done(&shown);
+    int rc = check(f, &shown, caution, &what, &err);
+    report_part(what, rc, &shown, &err);
 }
 
 static void check_sites(const struct config_file *f, const struct service_config *c)
@@ -216,11 +223,8 @@ static void check_sites(const struct config_file *f, const struct service_config
     const char *what = "sites";
     struct buf shown = {0};
     struct err err = {0};
-    if (site_serve_check(f, c, &shown, caution, &what, &err))
-        check_wrong(what, err.text);
-    else if (shown.len)
-        check_line("ok", what, buf_str(&shown));
-    buf_done(&shown);
+    int rc = site_serve_check(f, c, &shown, caution, &what, &err);
+    report_part(what, rc, &shown, &err);
 }
 
 static int run_check(int argc, char **argv)
