@@ -145,9 +145,8 @@ struct grpc_call *grpc__call_new(struct h2_conn *c, int32_t stream);
 void grpc__call_free(struct grpc_call *call);
 void grpc__call_closed(struct grpc_call *call, uint32_t code);
 void grpc__call_silence(struct grpc_call *call);
-bool grpc__call_served(
-    const struct grpc_call *call);            /* somebody listens to it, and it is not over */
-void grpc__call_turn(struct grpc_call *call); /* go on after a pause; what is overdue */
+bool grpc__call_served(const struct grpc_call *call); /* it has a listener, and has not ended */
+void grpc__call_turn(struct grpc_call *call);         /* go on after a pause; what is overdue */
 uint64_t grpc__call_deadline(const struct grpc_call *call);
 /* The call ends with the status: told to the peer where that is possible. */
 void grpc__call_fail(struct grpc_call *call, enum grpc_status status, const char *text);

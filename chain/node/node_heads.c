@@ -272,7 +272,7 @@ static void poll_best(struct rpc_call *call)
     ask_finalized(n);
 }
 
-/* Nobody repeated it, so it was invented. */
+/* A height that no endpoint repeats was invented. */
 static void drop_heights(struct node *n)
 {
     note_best_known(n, loop_now_ms(n->loop));

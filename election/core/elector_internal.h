@@ -64,7 +64,7 @@ struct elector {
     size_t bids; /* accounts with a lock or claim request in flight */
 
     uint64_t renew_at, renew_sent;
-    uint64_t oldest_claim; /* when it was asked, of those granted since the renewal was sent */
+    uint64_t oldest_claim; /* of the claims granted since the renewal was sent: when it was asked */
     bool renewing;
     struct backoff renew_backoff;
     int *renew_accounts;

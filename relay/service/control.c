@@ -52,7 +52,7 @@ struct control {
     struct list sendings; /* requests whose peer may go first */
     enum {
         CONTROL_OPEN,
-        CONTROL_DRAINING, /* it takes no more of them, and is drained once these have ended */
+        CONTROL_DRAINING, /* it takes no more requests; it is drained when these have ended */
         CONTROL_DRAINED,
     } state;
 };

@@ -73,7 +73,7 @@ class Pipe:
                     for due in self.fault.dues(frame):
                         heapq.heappush(self.waiting, (due, next(self.serial), frame))
                     self.changed.notify()
-        except Exception as error:  # the stream is gone, which its other side is told
+        except Exception as error:  # the stream is gone: the other side hears of it
             self.error = error
         with self.changed:
             self.ended = True

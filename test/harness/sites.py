@@ -1,6 +1,6 @@
 """Several sites that send through one account: each has a Postgres of its own with its relays; one chain; and before each
-relay a proxy that the other sites reach it through. With frames=True there is a second one behind it, which does to single
-messages between two sites what it is told (frames.py)."""
+relay a proxy that the other sites reach it through. With frames=True a second one stands behind it, which loses, doubles
+and delays single messages between two sites (frames.py)."""
 import itertools
 from collections import Counter
 

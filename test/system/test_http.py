@@ -312,7 +312,7 @@ class Http(unittest.TestCase):
             self.assertEqual(set(answers), {401, 429})
             self.assertIn('http.refused', relay.text())
             passed = []
-            # Of a flood a few a second are logged, and the others counted: lines and counts together are no more than what was refused.
+            # Of a flood a few refusals a second are logged and the others counted; together they are no more than were refused.
             proc.wait_for('a count in the log', lambda: client.ask('GET', '/v1/cluster', token='x' * 40) and re.search(
                 r'http.refused .*unlogged=[1-9]', relay.text()), 30)
 

@@ -136,7 +136,7 @@ class Outside(unittest.TestCase):
             self.addCleanup(client.conn.close)
             works = lambda: client.ask('GET', '/v1/transactions')[0] == 200
             needs = {(m, p) for m, p, _, _ in routes() if DOCUMENT['paths'][p][m.lower()].get('security')}
-            # Read-only: what is only read goes on, or the session waits for a server that can be written.
+            # Read-only: reads go on, or the session waits for a server that takes writes.
             world.pg.query("ALTER SYSTEM SET default_transaction_read_only = on")
             world.pg.query('SELECT pg_reload_conf()')
             proc.wait_for('a server that is read-only', lambda: client.ask('POST', '/v1/accounts/alice/pause', {})[0] == 503, 30)

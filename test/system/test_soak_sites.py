@@ -3,7 +3,7 @@ relays are killed (kill -9), whole sites stop and come back, each pair of sites 
 black holes for everybody, and messages between sites are lost, doubled, late and out of order all the time. The coordinator
 rotates meanwhile. In the end every committed transaction took effect once and no other did, by the chain (harness/
 sites_invariants.py has I1 to I7); a follower at each site, killed like the relays, has the table's view (I8); no enqueue waited
-while its database was there (I9); and a paused account with a full queue was in nobody's way (I10).
+while its database was there (I9); and a paused account with a full queue held up nobody (I10).
 
 ./dev soak sites: 3,000 transactions; TXRELAY_SOAK_SEED repeats a run's dice. The system lane: 240."""
 import itertools

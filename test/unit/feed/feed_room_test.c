@@ -784,7 +784,7 @@ static void a_key_that_was_taken_away_publishes_no_more(void **state)
              "publishers)");
 }
 
-/* The database allows no more than there is room for; a row with more writes nothing behind it. */
+/* The database allows at most FEED_PUBLISHERS_MAX keys; if a row has more, the first ones count. */
 static void b04_of_too_many_keys_the_first_count(void **state)
 {
     static uint8_t keys[(FEED_PUBLISHERS_MAX + 8) * FEED_KEY];

@@ -412,8 +412,8 @@ static void ping_back(struct user *u)
     nghttp2_submit_ping(u->pair->client.conn->session, NGHTTP2_FLAG_NONE, NULL);
 }
 
-/* As grpc-go does, which measures the way. Without messages so many are a flood (h2_attack_test).
- */
+/* grpc-go sends them to measure the bandwidth. Without messages so many PINGs are a flood
+ * (h2_attack_test). */
 static void test_a_ping_for_each_message_is_no_flood(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* Heights that were invented on a chain that makes no block for a while: no next head corrects
- * them, so the node is asked, and the owner is told. */
+ * them. So the relay asks the node, and tells the owner. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
