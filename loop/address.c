@@ -1,6 +1,7 @@
 /* Addresses of sockets, and listening on them: for lines (peer.c) and for bytes (socket.c). */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,11 +15,17 @@
 #include "internal.h"
 #include "loop/peer.h"
 
+enum { PATH_SIZE = sizeof(((struct sockaddr_un *)0)->sun_path) };
+
 int loop__address_parse(const char *text, struct loop_address *ret, struct err *err)
 {
     *ret = (struct loop_address){.text = text};
-    if (!strncmp(text, "unix:", 5) && text[5] &&
-        strlen(text + 5) < sizeof(((struct sockaddr_un *)0)->sun_path)) {
+    if (!strncmp(text, "unix:", 5) && text[5]) {
+        if (strlen(text + 5) >= PATH_SIZE)
+            return err_set(err, ERR_ARGUMENT,
+                           "address '%.60s...': the path has %zu bytes, and a socket's path has at "
+                           "most %d: give a shorter one",
+                           text, strlen(text + 5), PATH_SIZE - 1);
         ret->is_unix = true;
         ret->path = text + 5;
         return 0;
@@ -78,20 +85,25 @@ void loop__endpoint_open(union loop_endpoint *uv, int fd)
     INVARIANT(rc == 0); /* it is a connected socket that nothing else has */
 }
 
-/* A socket file on which no process answers was left by a process that was killed. */
-static void remove_stale(const char *path)
+enum path_state { PATH_FREE, PATH_STALE, PATH_LIVE, PATH_FILE };
+
+/* What is at the path of a unix socket. Only a refused connection says that nobody listens: the
+ * socket of a process that is busy, or of another user, is not stale. */
+static enum path_state look_at(const char *path)
 {
     struct sockaddr_un sun = {.sun_family = AF_UNIX};
     struct stat st;
-    if (stat(path, &st) != 0 || !S_ISSOCK(st.st_mode))
-        return;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (stat(path, &st) != 0)
+        return PATH_FREE;
+    if (!S_ISSOCK(st.st_mode))
+        return PATH_FILE;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
-        return;
+        return PATH_LIVE;
     memcpy(sun.sun_path, path, strlen(path) + 1);
-    if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) != 0)
-        unlink(path);
+    bool stale = connect(fd, (struct sockaddr *)&sun, sizeof(sun)) != 0 && errno == ECONNREFUSED;
     close(fd);
+    return stale ? PATH_STALE : PATH_LIVE;
 }
 
 static int bind_to(int fd, const struct loop_address *a)
@@ -104,12 +116,39 @@ static int bind_to(int fd, const struct loop_address *a)
         return bind(fd, (const struct sockaddr *)&a->tcp,
                     six ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
     }
-    remove_stale(a->path);
+    if (look_at(a->path) == PATH_STALE)
+        unlink(a->path); /* a process that was killed left it */
     memcpy(sun.sun_path, a->path, strlen(a->path) + 1);
     mode_t old = umask(0177);
     int rc = bind(fd, (const struct sockaddr *)&sun, sizeof(sun));
     umask(old);
     return rc;
+}
+
+static const char *way_out(const struct loop_address *a, int error)
+{
+    switch (error) {
+    case EADDRINUSE:
+        return a->is_unix && look_at(a->path) == PATH_FILE
+                   ? ": a file that is no socket is there: give another path"
+                   : ": stop the program that has it, or give another one";
+    case ENOENT:
+        return a->is_unix ? ": create its folder" : "";
+    case EACCES:
+    case EROFS:
+        return a->is_unix ? ": give a path in a folder that the relay's user may write to"
+                          : ": give a port above 1023";
+    case EADDRNOTAVAIL:
+        return ": this machine has no such address";
+    default:
+        return "";
+    }
+}
+
+static int refuse(const struct loop_address *a, int error, struct err *err)
+{
+    return err_set(err, ERR_IO, "cannot listen on %s: %s%s", a->text,
+                   uv_strerror(uv_translate_sys_error(error)), way_out(a, error));
 }
 
 int loop__listen(const struct loop_address *a, char **ret_path, struct err *err)
@@ -122,16 +161,50 @@ int loop__listen(const struct loop_address *a, char **ret_path, struct err *err)
             *ret_path = xstrdup(a->path);
         return fd;
     }
-    err_set(err, ERR_IO, "cannot listen on %s: %s%s", a->text,
-            uv_strerror(uv_translate_sys_error(errno)),
-            errno == EADDRINUSE             ? ": stop the program that has it, or give another one"
-            : errno == ENOENT && a->is_unix ? ": create its folder"
-                                            : "");
+    refuse(a, errno, err);
     if (bound && a->is_unix)
         unlink(a->path);
     if (fd >= 0)
         close(fd);
     return -1;
+}
+
+/* Nothing is made at the path: a relay may start there at this moment. */
+static int try_path(const struct loop_address *a)
+{
+    enum path_state state = look_at(a->path);
+    if (state == PATH_FILE || state == PATH_LIVE)
+        return EADDRINUSE;
+    const char *slash = strrchr(a->path, '/');
+    char *folder = !slash             ? xstrdup(".")
+                   : slash == a->path ? xstrdup("/")
+                                      : xstrndup(a->path, (size_t)(slash - a->path));
+    int error = faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0 ? errno : 0;
+    free(folder);
+    return error;
+}
+
+/* It is bound and not listened on, so a program that listens there in the meantime can. */
+static int try_port(const struct loop_address *a)
+{
+    int fd = socket(a->tcp.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int error = fd < 0 || bind_to(fd, a) != 0 ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return error;
+}
+
+int loop_address_try(const char *address, bool *ret_taken, struct err *err)
+{
+    struct loop_address a;
+    *ret_taken = false;
+    if (loop__address_parse(address, &a, err))
+        return err->code;
+    int error = a.is_unix ? try_path(&a) : try_port(&a);
+    if (!error)
+        return 0;
+    *ret_taken = error == EADDRINUSE && !(a.is_unix && look_at(a.path) == PATH_FILE);
+    return refuse(&a, error, err);
 }
 
 char *loop__bound_name(int fd, const struct loop_address *a)

@@ -14,6 +14,9 @@ void check_wrong(const char *what, const char *text); /* a relay cannot run with
 /* check_values.c: every key with its value and where it came from. */
 void check_values(const struct config *c);
 
+/* check_entries.c: could a relay listen where the file says? */
+void check_entries(const struct config_file *f);
+
 /* check_chain.c: connects to each endpoint in turn. */
 void check_chain(const struct service_config *c);
 

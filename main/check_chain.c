@@ -194,7 +194,9 @@ static bool check_endpoint(const struct service_config *c, const char *const *ur
         node_open(p.node);
         loop_run(p.loop);
     }
-    if (p.why.code)
+    if (!p.node)
+        check_wrong("chain", p.why.text); /* a relay refuses it whatever the others are */
+    else if (p.why.code)
         check_line(p.ready ? "warn" : "down", "chain", p.why.text);
     if (p.ready && !*genesis_known) {
         memcpy(genesis, p.genesis, sizeof(p.genesis));

@@ -86,7 +86,7 @@ int cli_fail(const struct err *err)
     fflush(stdout); /* what it refers to comes first, also in a file that gets both */
     fprintf(stderr, "txrelay: %s\n", buf_str(&plain));
     buf_done(&plain);
-    return EXIT_FAILED;
+    return err->code == ERR_CONFIG ? EXIT_USAGE : EXIT_FAILED;
 }
 
 int cli_fail_value(const struct err *err, const struct cli_value *values, size_t count)

@@ -25,6 +25,8 @@ bool cli_service_new(struct cli_service *s, struct service_config *c, struct err
     s->service = service_new(s->loop, c, err);
     for (size_t i = 0; i < c->account_count; i++)
         c->accounts[i].key = NULL;
+    if (!s->service)
+        loop_run(s->loop); /* what had been made closes */
     return s->service != NULL;
 }
 

@@ -245,6 +245,8 @@ int cli_service_config(const struct config *c, struct service_config *ret, struc
     if (rc == 0)
         rc = check_submission(ret, err);
     if (rc == 0)
+        rc = service_check(ret, err);
+    if (rc == 0)
         rc = load_accounts(f, ret, err);
     if (rc)
         cli_service_config_done(ret);

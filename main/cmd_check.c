@@ -252,6 +252,7 @@ static int run_check(int argc, char **argv)
         check_served(config.file, "http", http_serve_check);
         check_served(config.file, "webhooks", hook_serve_check);
         check_sites(config.file, &service);
+        check_entries(config.file);
         check_chain(&service);
         cli_service_config_done(&service);
     }

@@ -75,6 +75,7 @@ static int register_accounts(struct service_config *config)
 {
     struct registering r = {.run = {.stopped = stopped, .arg = &r}};
     config->control_address = NULL; /* a relay of this configuration may run beside us */
+    config->metrics_address = NULL;
     config->on_exit = on_failed;
     config->on_registered = on_registered;
     config->arg = &r;

@@ -206,7 +206,7 @@ static int run_run(int argc, char **argv)
         begin(&r);
         loop_run(r.run.loop);
     } else {
-        r.exit_code = cli_fail(&err);
+        r.exit_code = cli_fail(&err); /* 2 where nothing but another configuration helps */
     }
     cli_service_free(&r.run);
     site_serve_done(&r.sites);

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import unittest
 
@@ -250,6 +251,56 @@ class BadInput(unittest.TestCase):
             done = cli('check', '--config', relay.config, check=False)
             self.assertEqual(done.returncode, 1)
             self.assertIn('BAD', done.stdout)
+
+    def test_check_tries_every_address_of_an_entry(self):
+        """Of each key that is an address to listen on: one in use, a folder that is not there, a file."""
+        with open(os.path.join(proc.ROOT, 'docs', 'config.md')) as file:
+            keys = re.findall(r'^\| `(control|metrics|\w+\.listen)`', file.read(), re.M)
+        self.assertEqual(set(keys), {'control', 'metrics', 'feeds.listen', 'http.listen', 'sites.listen'})
+        with World() as world, socket.create_server(('127.0.0.1', 0)) as taken:
+            port = '127.0.0.1:%d' % taken.getsockname()[1]
+            relay = world.relay('one', start=False)
+            with open(relay.config) as file:
+                text = re.sub('(?m)^control: .*\n', '', file.read())
+            addresses = {f'tcp:{port}': ('warn', f'tcp:{port} is in use'),
+                         'unix:/nowhere/x.sock': ('BAD', 'no such file or directory: create its folder'),
+                         f'unix:{relay.config}': ('BAD', 'a file that is no socket is there: give another path')}
+            for address, (mark, words) in addresses.items():
+                more = ''
+                for key in keys:
+                    section, _, name = key.rpartition('.')
+                    given = port if key == 'metrics' else address
+                    more += f'{section}:\n  {name}: {given}\n' if section else f'{name}: {given}\n'
+                with open(relay.config, 'w') as file:
+                    file.write(text + more)
+                said = cli('check', '--config', relay.config, check=False).stdout
+                for key in keys:
+                    with self.subTest(address=address, key=key):
+                        wanted = ('warn', f'tcp:{port} is in use') if key == 'metrics' else (mark, words)
+                        self.assertRegex(said, rf'(?m)^  {wanted[0]} +{key.split(".")[0]} .*{wanted[1]}')
+                self.assertEqual('not ready' in said, mark == 'BAD' or 'BAD   sites' in said)
+
+    def test_what_run_refuses_check_refuses(self):
+        """Values that can never be right end both, and with a code after which systemd does not start the relay again."""
+        with World() as world:
+            relay = world.relay('one', start=False)
+            with open(relay.config) as file:
+                text = file.read()
+            good = f'    - {world.chain.ws}\n'
+            self.assertIn(good, text)
+            changes = [('control: .*', 'control: tcp:0.0.0.0:9', 'can be reached from other machines')]
+            changes += [('control: .*', f'metrics: {x}', 'is not a loopback address')
+                        for x in ('0.0.0.0:9', '127.0.0.1:66666', 'localhost:9', 'x')]
+            changes += [(good, f'{good}    - "{x}"\n', words) for x, words in
+                        (('http://x', 'another scheme'), ('ws://x:99999', 'no usable port'), ('ws://a b', 'does not belong there'))]
+            for old, new, words in changes:
+                with self.subTest(new):
+                    with open(relay.config, 'w') as file:
+                        file.write(re.sub(f'(?m)^{old}', new, text, count=1))
+                    for command, code in (('check', 1), ('run', 2), ('register', 2)):
+                        done = cli(command, '--config', relay.config, check=False)
+                        self.assertEqual(done.returncode, code, (command, done.stderr))
+                        self.assertIn(words, done.stdout + done.stderr)
 
     def test_check_shows_every_key_and_where_it_came_from(self):
         """As docs/config.md has them, with its defaults."""

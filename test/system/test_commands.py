@@ -370,7 +370,7 @@ MISTAKES = (
     (('encode', '--list', '--node', '@TLS'), 1, ('@TLS', 'it is no node, or it wants TLS (wss://)', 'correct --node')),
     (('encode', '--list', '--node', '@WSS-WEB'), 1, ('@WSS-WEB', 'speaks no TLS at this port (ws://)', 'correct --node')),
     (('encode', '--list', '--node', '@WSS-TLS'), 1, ('@WSS-TLS', 'its certificate is refused: self-signed certificate', 'correct --node')),
-    (('encode', '--list', '--node', '127.0.0.1:9944'), 1, ('"127.0.0.1:9944"', 'has another scheme', 'write ws://host:port or wss://host:port')),
+    (('encode', '--list', '--node', '127.0.0.1:9944'), 2, ('"127.0.0.1:9944"', 'has another scheme', 'write ws://host:port or wss://host:port')),
     (('encode', 'Balnces.transfer', '[]', '--node', '@NODE'), 1, ('no such pallet', "'Balnces'", 'near: Balances')),
     (('encode', 'System.remark', 'hello', '--node', '@NODE'), 1, ('System.remark: the arguments', "'hello'", 'in double quotes')),
     (('run', 'CONFIG-PORT'), 1, ('cannot listen on tcp:@PORT', 'address already in use', 'stop the program that has it')),

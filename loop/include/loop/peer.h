@@ -42,6 +42,9 @@ bool loop_peer_uid(const struct loop_peer *p, unsigned *ret_uid);
 bool loop_address_is_local(const char *address);
 bool loop_address_is_unix(const char *address);
 int loop_address_check(const char *address, struct err *err); /* ERR_ARGUMENT: it is none */
+/* Could this process listen there now? It leaves nothing behind. ERR_IO: no; *ret_taken: because a
+ * program listens there already. */
+int loop_address_try(const char *address, bool *ret_taken, struct err *err);
 void loop_peer_write(struct loop_peer *p, const void *data,
                      size_t len); /* copied; a slow reader is closed */
 struct loop_peer *

@@ -102,6 +102,10 @@ struct service_config {
     void *arg;
 };
 
+/* ERR_CONFIG: a value that can never be right. */
+int service_check(const struct service_config *c, struct err *err);
+/* Of a configuration that was checked. NULL: what was made closes in the next rounds of the
+ * loop. */
 struct service *service_new(struct loop *l, const struct service_config *config, struct err *err);
 void service_open(struct service *s);
 /* Once a second: reports each step of a start that takes long (relay/progress.h). Not after

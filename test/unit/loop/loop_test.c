@@ -449,6 +449,75 @@ static void a_stale_socket_is_replaced_a_live_one_is_not(void **state)
     rmdir(dir);
 }
 
+/* A try of each: may it listen there, is it taken, and what does the refusal say? */
+static void a_try_says_whether_one_can_listen(void **state)
+{
+    struct world *w = *state;
+    char dir[] = "/tmp/txloopXXXXXX", live[64], port[64], file[64], longer[200];
+    struct err err = {0};
+    assert_non_null(mkdtemp(dir));
+    snprintf(live, sizeof(live), "unix:%s/live", dir);
+    snprintf(file, sizeof(file), "unix:%s/file", dir);
+    snprintf(longer, sizeof(longer), "unix:%s/%0100d", dir, 1);
+    fclose(fopen(file + 5, "w"));
+    struct loop_peer_events events = {.on_line = server_line};
+    struct loop_server *s = loop_server_new(w->loop, live, &events, &err);
+    struct loop_server *t = loop_server_new(w->loop, "tcp:127.0.0.1:0", &events, &err);
+    snprintf(port, sizeof(port), "%s", loop_server_address(t));
+    const struct {
+        const char *address;
+        bool free, taken;
+        const char *text;
+    } tries[] = {
+        {live, false, true, "address already in use: stop the program that has it"},
+        {port, false, true, "address already in use: stop the program that has it"},
+        {file, false, false, "a file that is no socket is there: give another path"},
+        {"unix:/nowhere/at/all", false, false, "no such file or directory: create its folder"},
+        {"tcp:192.0.2.1:1", false, false, "this machine has no such address"},
+        {longer, false, false, "and a socket's path has at most 107: give a shorter one"},
+        {"tcp:127.0.0.1:0", true, false, NULL},
+        {"unix:txloop-not-there", true, false, NULL}};
+    for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
+        bool taken;
+        int rc = loop_address_try(tries[i].address, &taken, &err);
+        assert_int_equal(rc == 0, tries[i].free);
+        assert_int_equal(taken, tries[i].taken);
+        if (rc)
+            assert_non_null(strstr(err.text, tries[i].text));
+    }
+    loop_server_close(s);
+    loop_server_close(t);
+    bool taken;
+    assert_int_equal(loop_address_try(live, &taken, &err), 0);
+    assert_int_equal(access("txloop-not-there", F_OK), -1);
+    unlink(file + 5);
+    rmdir(dir);
+}
+
+/* A process that accepts nothing, with as many waiting as it allows: its socket is not stale. */
+static void a_socket_whose_process_is_busy_stays(void **state)
+{
+    struct world *w = *state;
+    char dir[] = "/tmp/txloopXXXXXX", address[64];
+    struct sockaddr_un sun = {.sun_family = AF_UNIX};
+    struct err err = {0};
+    assert_non_null(mkdtemp(dir));
+    snprintf(address, sizeof(address), "unix:%s/s", dir);
+    snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", address + 5);
+    int busy = socket(AF_UNIX, SOCK_STREAM, 0), waiting = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(busy, (struct sockaddr *)&sun, sizeof(sun)), 0);
+    assert_int_equal(listen(busy, 0), 0);
+    assert_int_equal(connect(waiting, (struct sockaddr *)&sun, sizeof(sun)), 0);
+    assert_null(loop_server_new(w->loop, address,
+                                &(struct loop_peer_events){.on_line = server_line}, &err));
+    assert_non_null(strstr(err.text, "address already in use"));
+    assert_int_equal(access(sun.sun_path, F_OK), 0);
+    close(waiting);
+    close(busy);
+    unlink(sun.sun_path);
+    rmdir(dir);
+}
+
 static void bad_addresses_and_refusals(void **state)
 {
     struct world *w = *state;
@@ -722,6 +791,7 @@ int main(void)
         TEST(names_resolve_or_answer_an_error),  TEST(signals_arrive_on_the_loop),
         TEST(lines_from_a_pipe_and_a_file),      TEST(lines_that_cannot_be_read_say_so),
         TEST(peers_talk_over_unix_and_tcp),      TEST(a_stale_socket_is_replaced_a_live_one_is_not),
+        TEST(a_try_says_whether_one_can_listen), TEST(a_socket_whose_process_is_busy_stays),
         TEST(bad_addresses_and_refusals),        TEST(lives_inside_another_loop),
         TEST(a_server_bounds_its_peers),         TEST(silence_and_endless_lines_end_a_peer),
         TEST(connections_wait_for_a_descriptor),
