@@ -44,6 +44,7 @@ void feed__copy_begin(struct feed *f, const struct feed_effect *fx)
     c->feed = f;
     c->id = fx->copy;
     c->number = fx->number;
+    c->epoch = f->epoch;
     c->session = fx->session;
     c->name = xstrdup(f->name);
     memcpy(c->publisher, s->publisher, FEED_KEY);
@@ -291,10 +292,10 @@ void feed__copy_verify(struct feed_copy_bytes *c, const struct feed_trailer *t)
 void feed__copy_store(struct feed_copy_bytes *c)
 {
     struct feed *f = c->feed;
-    PRE(!c->busy && f->epoch);
+    PRE(!c->busy && c->epoch);
     c->busy = true;
     c->take = (struct feed_take){.account = f->account,
-                                 .epoch = f->epoch,
+                                 .epoch = c->epoch,
                                  .feed = c->name,
                                  .number = c->number,
                                  .publisher = c->publisher,

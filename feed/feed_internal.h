@@ -31,7 +31,7 @@ struct feed_trailer {
 struct feed_copy_bytes {
     struct feed *feed;
     uint64_t id;
-    int64_t number;
+    int64_t number, epoch; /* won under it; the database refuses it under a later one */
     uint64_t session;
     uint8_t publisher[FEED_KEY], digest[FEED_DIGEST], signature[FEED_SIGNATURE];
     struct buf body;          /* each call as its length (4 bytes, big-endian) and its bytes */

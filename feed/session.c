@@ -59,7 +59,9 @@ void feed__deliver(struct feed *f, const struct feed_effect *fx)
     INVARIANT(s && s->feed == f);
     bool ends = fx->send.message == FEED_MSG_END;
     bool has_why = f->why_session == s->id || f->why_session == EVERY_SESSION;
-    const char *detail = ends && has_why ? f->why : "";
+    /* A feed that was left while its batch was under way ends its sessions later. */
+    const char *left = fx->send.end == FEED_END_ERROR ? feed__why_not(f) : "";
+    const char *detail = !ends ? "" : has_why && f->why[0] ? f->why : left;
     if (ends && fx->send.end == FEED_END_SUCCESS)
         log_info("feed.closed", "feed=%s session=%" PRIu64 " peer=\"%s\" last=%" PRId64, f->name,
                  s->id, s->peer, fx->number);

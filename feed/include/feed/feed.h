@@ -143,8 +143,8 @@ const struct metric *feed_metric(size_t i); /* its metrics; NULL after the last 
 /* No batch is begun any more; what is being verified or stored ends first. `cb` once all sessions
  * have been told to go elsewhere. */
 void feed_room_drain(struct feed_room *room, void (*cb)(void *arg));
-/* All sessions are gone, and no load or take is under way. `cb` when the thread pool is done with
- * it; the room is freed before. */
+/* All sessions are gone, and no take is under way. `cb` when the thread pool is done with it, and a
+ * load has ended; the room is freed before. */
 void feed_room_close(struct feed_room *room, void (*cb)(void *arg));
 
 #endif

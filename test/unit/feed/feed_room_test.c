@@ -118,6 +118,7 @@ static void on_send(void *ctx, const struct feed_message_out *m)
     if (said->len)
         buf_puts(said, ", ");
     if (m->message != FEED_MSG_END) {
+        assert_string_equal(m->detail, "");
         buf_printf(said, "%s %lld", names[m->message], (long long)m->number);
         return;
     }
@@ -400,15 +401,17 @@ static void b29_options_are_checked(void **state)
         {.call = bytes, .call_len = 0, .tip = "", .max_tip = ""},
         {.call = bytes, .call_len = 1, .tip = "1.5", .max_tip = ""},
         {.call = bytes, .call_len = 1, .tip = "", .max_tip = "-1"},
+        {.call = bytes, .call_len = 1, .tip = "1234567890123456789012345678901234567890"},
         {.call = bytes, .call_len = 1, .tip = "", .max_tip = "", .priority = 1001},
+        {.call = bytes, .call_len = 1, .tip = "", .max_tip = "", .priority = -1001},
         {.call = bytes, .call_len = 1, .tip = "", .max_tip = "", .not_before_ms = -1},
         {.call = bytes, .call_len = 1, .tip = "", .max_tip = "", .deadline_ms = -1},
         {.call = bytes, .call_len = 1, .tip = "", .max_tip = "", .deadline_block = -1},
         {.call = bytes, .call_len = 1, .tip = "", .max_tip = "", .retries = 101},
     };
-    static const char *const names[] = {"call",           "tip",           "max_tip",
-                                        "priority",       "not_before_ms", "deadline_ms",
-                                        "deadline_block", "retries"};
+    static const char *const names[] = {
+        "call",          "tip",         "max_tip",        "tip",    "priority", "priority",
+        "not_before_ms", "deadline_ms", "deadline_block", "retries"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct batch b = {0};
         struct buf item = {0};
@@ -471,6 +474,32 @@ static void b10_who_does_not_begin_with_a_header_is_refused(void **state)
     connect_to(6);
     feed_session_end_stream(sessions[6].s, 1, 0, 0);
     hears(6, "end SUCCESS -1");
+}
+
+/* What was on its way when the end was sent; one session has a feed, the other has none. */
+static void b42_after_an_end_nothing_counts(void **state)
+{
+    (void)state;
+    const uint8_t none[64] = {0};
+    connect_to(0);
+    feed_session_bad(sessions[0].s, "rubbish");
+    hears(0, "end INVALID_REQUEST -1 (rubbish)");
+    connect_to(1);
+    header(1, "prices", 4, 1);
+    hears(1, "end DUPLICATE_BLOCK 4");
+    for (size_t i = 0; i < 2; i++) {
+        header(i, "prices", 5, (int)i);
+        header(i, "nothing", 5, (int)i);
+        feed_session_call(sessions[i].s, none, 3);
+        feed_session_trailer(sessions[i].s, 1, none, none);
+        feed_session_end_stream(sessions[i].s, 1, 0, 0);
+        feed_session_bad(sessions[i].s, "rubbish");
+        assert_string_equal(said(i), "");
+        assert_false(sessions[i].held);
+    }
+    connect_to(2);
+    send_batch(2, 5); /* nobody else has begun it */
+    hears(2, "ack 5");
 }
 
 static void b40_a_client_ends_its_stream(void **state)
@@ -653,6 +682,37 @@ static void b04_few_sessions_wait_for_a_feed_that_is_not_known(void **state)
     for (size_t i = 1; i < 16; i++)
         hears(i, "end INVALID_REQUEST -1 (there is no such feed at this relay)");
     hears(17, "end INVALID_REQUEST -1 (there is no such feed at this relay)");
+    for (size_t i = 1; i < 17; i++) { /* their places are free again */
+        gone(i);
+        connect_to(i);
+        header(i, "nowhere", 5, 0);
+        assert_string_equal(said(i), "");
+    }
+}
+
+/* The read that is under way may have missed it: the next one answers, at once. */
+static void issue16_3_a_read_that_began_before_shows_no_absence(void **state)
+{
+    (void)state;
+    unsigned loads = host.loads;
+    host.reads_held = true;
+    feed_room_lead(host.room, ACCOUNT, 0);
+    feed_room_lead(host.room, ACCOUNT, EPOCH);
+    assert_int_equal(host.loads, loads + 1);
+    connect_to(0);
+    header(0, "payouts", 5, 0);
+    feed_room_rows(host.room, &host.row, 1);
+    assert_string_equal(said(0), "");
+    assert_true(sessions[0].held);
+    assert_int_equal(host.loads, loads + 2);
+    host.row.name = "payouts";
+    feed_room_rows(host.room, &host.row, 1);
+    assert_false(sessions[0].held);
+    hears(0, "skip 5");
+    assert_int_equal(host.loads, loads + 3);
+    host.reads_held = false;
+    answer_load(NULL);
+    hears(0, "resend 5");
 }
 
 /* The database is not reachable in the first moment: publishers need not wait for the next look. */
@@ -687,6 +747,55 @@ static void a_stale_epoch_ends_the_sessions(void **state)
     host.outcome = FEED_STORED_LOST;
     send_batch(0, 5);
     hears(0, "end NOT_LEADER 4 at 10.0.0.9:9944");
+}
+
+/* The answer belongs to the publisher whose batch it was. */
+static void b25_a_reason_is_for_its_sender(void **state)
+{
+    (void)state;
+    connect_to(0);
+    connect_to(1);
+    host.outcome = FEED_STORED_LOST;
+    err_set(&host.err, ERR_ARGUMENT, "epoch 7 is over");
+    send_batch(0, 5);
+    header(1, "prices", 5, 1);
+    hears(1, "skip 5");
+    hears(1, "end NOT_LEADER 4 at 10.0.0.9:9944");
+    hears(0, "end NOT_LEADER 4 at 10.0.0.9:9944 (epoch 7 is over)");
+}
+
+/* Another relay leads: publishers go there now, and do not wait for what the database says. */
+static void issue16_5_a_lost_lead_waits_for_no_answer(void **state)
+{
+    (void)state;
+    connect_to(0);
+    host.unanswered = true;
+    send_batch(0, 5);
+    UNTIL(host.take);
+    feed_room_lead(host.room, ACCOUNT + 1, 9); /* of another account */
+    assert_string_equal(said(0), "");
+    feed_room_lead(host.room, ACCOUNT, 0);
+    hears(0, "end NOT_LEADER 4 at 10.0.0.9:9944");
+    answer_take(NULL);
+    assert_string_equal(said(0), "");
+}
+
+/* The relay does not serve it either way, and what it tells publishers changes. */
+static void issue16_5_a_paused_feed_of_another_relay_is_led(void **state)
+{
+    (void)state;
+    feed_room_lead(host.room, ACCOUNT, 0);
+    host.row.paused = true;
+    connect_to(0);
+    header(0, "nothing", 5, 0); /* the feeds are read */
+    hears(0, "end INVALID_REQUEST -1 (there is no such feed at this relay)");
+    connect_to(1);
+    header(1, "prices", 5, 1);
+    hears(1, "end NOT_LEADER 4 at 10.0.0.9:9944 (the feed is paused)");
+    feed_room_lead(host.room, ACCOUNT, EPOCH);
+    connect_to(2);
+    header(2, "prices", 5, 2);
+    hears(2, "end ERROR 4 (the feed is paused)");
 }
 
 static void a_paused_or_removed_feed_takes_nothing(void **state)
@@ -825,6 +934,58 @@ static void issue16_5_a_drain_lets_the_batch_end(void **state)
     UNTIL(host.drained);
 }
 
+/* A feed that is left lets the copy that is being verified end, whatever the reason is. */
+static void issue16_5_a_batch_that_is_verified_ends_too(void **state)
+{
+    (void)state;
+    host.metadata_away = true;
+    connect_to(0);
+    send_batch(0, 5);
+    host.row.paused = true;
+    host.cursor = 9; /* in the row: that is another relay's, and this one no longer serves */
+    connect_to(1);
+    header(1, "nothing", 0, 1); /* the feeds are read */
+    hears(1, "end INVALID_REQUEST -1 (there is no such feed at this relay)");
+    assert_string_equal(said(0), "");
+    host.cursor = 4;
+    host.metadata_away = false;
+    hears(0, "ack 5, end ERROR 5 (the feed is paused)");
+    gone(0);
+    host.row.paused = false;
+    row_changed();
+    connect_to(0);
+    host.metadata_away = true;
+    send_batch(0, 6);
+    feed_room_drain(host.room, on_drained);
+    host.metadata_away = false;
+    hears(0, "ack 6, end NOT_LEADER 6 at 10.0.0.9:9944");
+    UNTIL(host.drained);
+}
+
+/* Publishers have asked for more feeds meanwhile, and are gone. */
+static void it_closes_while_the_feeds_are_read(void **state)
+{
+    (void)state;
+    unsigned loads = host.loads;
+    host.reads_held = true;
+    connect_to(0);
+    header(0, "nothing", 5, 0);
+    UNTIL(host.loads == loads + 1);
+    connect_to(1);
+    header(1, "nothing", 5, 0);
+    gone(0);
+    gone(1);
+    feed_room_close(host.room, on_closed);
+    for (int i = 0; i < 3; i++)
+        turn();
+    assert_false(host.closed);
+    feed_room_rows(host.room, &host.row, 1);
+    UNTIL(host.closed);
+    assert_int_equal(host.loads, loads + 1);
+    host.closed = host.reads_held = false;
+    host.room = feed_room_new(host.loop, &ops, NULL);
+}
+
 static void it_closes_while_a_batch_is_verified(void **state)
 {
     (void)state;
@@ -882,6 +1043,7 @@ int main(void)
         TEST(b29_options_are_checked),
         TEST(tc_fv_001_a_bad_copy_is_followed_by_a_good_one),
         TEST(b10_who_does_not_begin_with_a_header_is_refused),
+        TEST(b42_after_an_end_nothing_counts),
         TEST(b40_a_client_ends_its_stream),
         TEST(b04_a_batch_has_a_cap),
         TEST(issue16_4_a_large_batch_does_not_stop_the_loop),
@@ -892,8 +1054,12 @@ int main(void)
         TEST(issue16_5_another_relay_is_named),
         TEST(issue16_3_a_new_feed_is_found_at_once),
         TEST(b04_few_sessions_wait_for_a_feed_that_is_not_known),
+        TEST(issue16_3_a_read_that_began_before_shows_no_absence),
         TEST(issue16_5_a_relay_that_starts_knows_its_feeds_soon),
         TEST(a_stale_epoch_ends_the_sessions),
+        TEST(b25_a_reason_is_for_its_sender),
+        TEST(issue16_5_a_lost_lead_waits_for_no_answer),
+        TEST(issue16_5_a_paused_feed_of_another_relay_is_led),
         TEST(a_paused_or_removed_feed_takes_nothing),
         TEST(a_feed_that_is_created_again_begins_anew),
         TEST(a_read_that_began_before_a_store_shows_no_new_feed),
@@ -901,6 +1067,8 @@ int main(void)
         TEST(a_key_that_was_taken_away_publishes_no_more),
         TEST(b04_of_too_many_keys_the_first_count),
         TEST(issue16_5_a_drain_lets_the_batch_end),
+        TEST(issue16_5_a_batch_that_is_verified_ends_too),
+        TEST(it_closes_while_the_feeds_are_read),
         TEST(it_closes_while_a_batch_is_verified),
         TEST(b50_to_b55_the_metrics_are_those_of_the_page),
     };
