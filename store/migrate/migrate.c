@@ -85,9 +85,11 @@ static void run_functions(struct migrate *m)
     run(m, MIGRATE_FUNCTIONS_WAIT, m->set->functions[m->next].sql);
 }
 
-static void note_functions(struct migrate *m, const char *digest)
+static void note_functions(struct migrate *m, const struct schema_found *found)
 {
-    const struct conn_param params[] = {{.data = m->set->functions_checksum}, {.data = digest}};
+    const struct conn_param params[] = {{.data = m->set->functions_checksum},
+                                        {.data = found->text[SCHEMA_COL_FOUND]},
+                                        {.data = found->text[SCHEMA_COL_CATALOG]}};
     m->applied = true;
     run_with(m, MIGRATE_NOTE_WAIT, SQL_RECORD_FUNCTIONS, ARRAY_LEN(params), params);
 }
@@ -282,7 +284,8 @@ static void on_rolled_back(struct migrate *m, const struct conn_result *r)
 
 static void on_digest(struct migrate *m, const struct conn_result *r)
 {
-    note_functions(m, found_of(r).text[SCHEMA_COL_FOUND]);
+    struct schema_found found = found_of(r);
+    note_functions(m, &found);
 }
 
 static void on_noted(struct migrate *m, const struct conn_result *r)

@@ -246,12 +246,13 @@ static void check_schema(struct world *w, struct session *s, struct query *q)
     for (size_t i = 0; i < set->count; i++)
         buf_printf(&migrations, "%s%zu:%s:%s", i ? "," : "", i + 1, set->migrations[i].name,
                    set->migrations[i].checksum);
-    q->result = result_new(6, 1);
+    q->result = result_new(7, 1);
     put_text(q->result, buf_str(&migrations));
     buf_done(&migrations);
     put_text(q->result, set->functions_checksum);
     put_text(q->result, "digest");
     put_text(q->result, "digest");
+    put_text(q->result, "catalog");
     put_number(q->result, q, true, 1);
     put_number(q->result, q, true, 1);
     q->result->rows = 1;

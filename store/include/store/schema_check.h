@@ -15,6 +15,7 @@ enum schema_column {
     SCHEMA_COL_RECORDED,   /* digest of what these made; NULL: another major version of Postgres
                               computed it */
     SCHEMA_COL_FOUND,      /* digest of what is there now */
+    SCHEMA_COL_CATALOG,    /* which rows of the catalog that is */
     SCHEMA_COLUMNS
 };
 struct schema_found {
