@@ -75,7 +75,7 @@ class Phase:
         until = time.monotonic() + seconds
         while True:
             self.samples.append(soak.sample())
-            if time.monotonic() >= until:
+            if time.monotonic() >= until and len(self.samples) >= 4:  # one alone is no rate, however long it took
                 break
             time.sleep(min(1, seconds / 10))
         self.single_ms = sorted(soak.load.single_ms[singles:]) or [0]
