@@ -1,5 +1,5 @@
 """txrelay on a real Substrate runtime: Asset Hub (statemine 900) under chopsticks, three relays, three accounts of three
-schemes, 120 transactions, a leader killed with kill -9 and Postgres restarted while they run. What happened is told by
+schemes, 60 transactions, a leader killed with kill -9 and Postgres restarted while they run. What happened is told by
 @polkadot/api, which reads the finalized chain and shares no code with us."""
 import collections
 import json
@@ -19,8 +19,8 @@ from harness.relay import Relay, cli
 ACCOUNTS = [('alice-sr', 'sr25519', '//Alice'), ('alice-ed', 'ed25519', '//Alice'), ('alice-ec', 'ecdsa', '//Alice')]
 ALIASES = [alias for alias, _, _ in ACCOUNTS]
 BOB = '5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty'
-TRANSACTIONS = 120
-ROLLED_BACK = 15
+TRANSACTIONS = 60
+ROLLED_BACK = 8
 IN_FLIGHT = 15  # what the application has open at most: blocks stay small, faults always meet work
 MORE_THAN_ALL = str(2 * 10 ** 18)
 # Dispatched, finalized, failed: by a pallet, by the origin, and inside of a batch that itself succeeds.
