@@ -71,38 +71,63 @@ class Extrinsic:
 
 
 class Chain:
+    batch = 1  # so many questions in one request, where a test asks many
+
     def __init__(self, url, extra_after_tip=0):
         self.ws = url
         self.http = re.sub('^ws', 'http', url)
         self.extra_after_tip = extra_after_tip
+        self._signed = {}  # by block hash: what signed_in() has read
+
+    def _post(self, content, seconds=30):
+        request = urllib.request.Request(self.http, json.dumps(content).encode(), {'Content-Type': 'application/json'})
+        with urllib.request.urlopen(request, timeout=seconds) as reply:
+            return json.load(reply)
 
     def rpc(self, method, *params, seconds=30):
-        body = json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': method, 'params': list(params)}).encode()
-        request = urllib.request.Request(self.http, body, {'Content-Type': 'application/json'})
-        with urllib.request.urlopen(request, timeout=seconds) as reply:
-            answer = json.load(reply)
+        answer = self._post({'jsonrpc': '2.0', 'id': 1, 'method': method, 'params': list(params)}, seconds)
         if answer.get('error'):
             raise RpcError(f"{method}: {answer['error']}")
         return answer.get('result')
 
+    def rpc_many(self, method, params):
+        """The answers to one question about each of params."""
+        if self.batch == 1:
+            return [self.rpc(method, param) for param in params]
+        found = []
+        for first in range(0, len(params), self.batch):
+            part = params[first:first + self.batch]
+            answers = self._post([{'jsonrpc': '2.0', 'id': i, 'method': method, 'params': [param]} for i, param in enumerate(part)])
+            by_id = {answer['id']: answer for answer in answers}
+            for i, param in enumerate(part):
+                if 'result' not in by_id[i]:
+                    raise RpcError(f"{method} {param}: {by_id[i].get('error')}")
+                found.append(by_id[i]['result'])
+        return found
+
     def finalized_number(self):
         return int(self.rpc('chain_getHeader', self.rpc('chain_getFinalizedHead'))['number'], 16)
 
-    def block(self, number):
-        block_hash = self.rpc('chain_getBlockHash', number)
-        return block_hash, self.rpc('chain_getBlock', block_hash)['block']
+    def signed_in(self, hashes):
+        """Of each block the (index, Extrinsic) of those that are signed. What a hash stands for does not change: it is read once."""
+        new = [h for h in hashes if h not in self._signed]
+        for block_hash, answer in zip(new, self.rpc_many('chain_getBlock', new)):
+            decoded = enumerate(Extrinsic(bytes.fromhex(raw[2:]), self.extra_after_tip) for raw in answer['block']['extrinsics'])
+            self._signed[block_hash] = [(index, x) for index, x in decoded if x.signed]
+        return [self._signed[h] for h in hashes]
 
     def walk(self, first=1, last=None):
         """(number, block hash, index, Extrinsic) of every signed extrinsic of the finalized chain."""
-        for number in range(first, (self.finalized_number() if last is None else last) + 1):
-            block_hash, block = self.block(number)
-            for index, raw in enumerate(block['extrinsics']):
-                x = Extrinsic(bytes.fromhex(raw[2:]), self.extra_after_tip)
-                if x.signed:
-                    yield number, block_hash, index, x
+        numbers = range(first, (self.finalized_number() if last is None else last) + 1)
+        hashes = self.rpc_many('chain_getBlockHash', numbers)
+        for number, block_hash, found in zip(numbers, hashes, self.signed_in(hashes)):
+            for index, x in found:
+                yield number, block_hash, index, x
 
 
 class Devchain(Chain):
+    batch = 50
+
     def __init__(self, directory, *options):
         self.log = os.path.join(directory, 'devchain.log')
         self.process = proc.Process([proc.DEVCHAIN, '--port', '0', '--pool-type', POOL, *options], self.log)
