@@ -547,16 +547,11 @@ static void test_digest_of_another_postgres(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_install),
-        cmocka_unit_test(test_what_is_in_the_way),
-        cmocka_unit_test(test_changed_by_hand),
-        cmocka_unit_test(test_same_catalog),
-        cmocka_unit_test(test_of_users),
-        cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_open_transaction),
-        cmocka_unit_test(test_lost_between_two_tries),
-        cmocka_unit_test(test_edited_migration),
-        cmocka_unit_test(test_digest_of_another_postgres),
+        cmocka_unit_test(test_install),          cmocka_unit_test(test_what_is_in_the_way),
+        cmocka_unit_test(test_changed_by_hand),  cmocka_unit_test(test_same_catalog),
+        cmocka_unit_test(test_of_users),         cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_open_transaction), cmocka_unit_test(test_lost_between_two_tries),
+        cmocka_unit_test(test_edited_migration), cmocka_unit_test(test_digest_of_another_postgres),
         cmocka_unit_test(test_restored_dump),
     };
     return cmocka_run_group_tests(tests, suite_setup, suite_teardown);
