@@ -158,7 +158,7 @@ static void not_by_another_one_alone(void **state)
     rig.fake[1].blocks[LIED_AT].nonce = LIE;
     rig.config.call_timeout_ms = rig_patience(300);
     follow(&rig);
-    assert_true(run_until(rig.loop, was_asked, &other.asked, RIG_LIMIT_MS));
+    assert_true(run_until(rig.loop, was_asked, &other.asked, rig_limit()));
     rig.until_ms = loop_now_ms(rig.loop) + 50;
     assert_true(run_until(rig.loop, is_past, &rig, RIG_LIMIT_MS));
     assert_int_equal(rig.view_count, LIED_AT - 1);

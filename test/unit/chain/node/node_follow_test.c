@@ -910,7 +910,7 @@ static void silent_subscription(void **state)
     struct fake *f = &rig.fake[0];
     f->hook = mute_finalized;
     add_empty(f, 6);
-    rig.config.silence_timeout_ms = 60;
+    rig.config.silence_timeout_ms = rig_patience(60);
     rig_connect(&rig);
     node_follow(rig.node, 1);
     rig_wait_ready(&rig, 1);
@@ -1034,11 +1034,11 @@ static void one_that_is_slow_and_alone(void **state)
     node_follow(rig.node, 1);
     rig_wait_ready(&rig, 1);
     fake_stop(&rig.fake[1], rig.loop);
-    assert_true(run_until(rig.loop, blocks_come, &rig, RIG_LIMIT_MS)); /* left, and back */
+    assert_true(run_until(rig.loop, blocks_come, &rig, rig_limit())); /* left, and back */
     unsigned down = rig.down;
     assert_true(down >= 2);
     rig.until_ms = loop_now_ms(rig.loop) + 1000; /* ten ticks: the other one could be tried again */
-    assert_true(run_until(rig.loop, until_ms, &rig, RIG_LIMIT_MS));
+    assert_true(run_until(rig.loop, until_ms, &rig, rig_limit()));
     assert_int_equal(rig.down, down);
     assert_int_equal(rig.ready, 2);
     rig_done(&rig);
@@ -1109,7 +1109,7 @@ static void silent_subscription_without_the_question(void **state)
     f->hook = no_final_head;
     f->hook_arg = &subscribed;
     add_empty(f, 6);
-    rig.config.silence_timeout_ms = 60;
+    rig.config.silence_timeout_ms = rig_patience(60);
     f->finalized = f->best = 2;
     rig_connect(&rig);
     node_follow(rig.node, 1);

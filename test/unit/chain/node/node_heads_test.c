@@ -59,7 +59,7 @@ static void corrected_without_a_block(void **state)
         for (int n = 0; n < INVENTED; n++)
             fake_add(f, NULL, NULL);
         f->best = f->finalized = HEAD;
-        rig.config.silence_timeout_ms = 60;
+        rig.config.silence_timeout_ms = rig_patience(60);
         rig_up(&rig);
         rig.best = 0;
         lies[i](&rig);
