@@ -279,7 +279,7 @@ class EndpointsTest(CaseTest):
 
     def sent(self, world, text, seconds=20):
         tx = world.enqueue(text)
-        proc.wait_for(text, lambda: world.pg.value('SELECT outcome FROM txrelay.status(%s)', (tx,)), seconds)
+        proc.wait_for(text, lambda: tx not in world.unfinished(), seconds)
 
     def test_r4_each_method_closed_with_a_good_second(self):
         """While it leads, and at the start of its successor."""
