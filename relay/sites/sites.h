@@ -94,6 +94,11 @@ struct site_host {
     /* sites_bytes.c: what was signed, until the room receives it */
     struct site_signing *signings, **signings_last;
     struct loop_task sign_task;
+    struct {
+        size_t count; /* since the last line in the log */
+        uint64_t nonce, tell_at;
+        struct err err; /* of the last one, as the nonce is */
+    } not_signed;
     /* sites_poll.c: questions of the scheduler, by what they ask for */
     uint64_t waiting[2], asked[2];
     /* sites_submit.c */

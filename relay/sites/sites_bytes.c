@@ -11,7 +11,7 @@
 #include "chain/keys/extrinsic_sign.h"
 #include "sites/sites.h"
 
-enum { ERA_MIN = 4 };
+enum { ERA_MIN = 4, NOT_SIGNED_MS = 10000 };
 
 /* ---- signing ---- */
 
@@ -28,6 +28,27 @@ static void signing_free(struct site_signing *g)
     free(g);
 }
 
+/* One line for all that were not signed since the last one: after a change of leader hundreds may
+ * have the same reason, and each is tried again every second. */
+static void tell_not_signed(struct site_host *h)
+{
+    uint64_t now = loop_now_ms(h->room->room.service->loop);
+    if (!h->not_signed.count || now < h->not_signed.tell_at)
+        return;
+    log_warn("site.not_signed", "account=%s nonce=%llu count=%zu code=%s text=\"%s\"",
+             h->account->alias, (unsigned long long)h->not_signed.nonce, h->not_signed.count,
+             err_name(h->not_signed.err.code), h->not_signed.err.text);
+    h->not_signed.count = 0;
+    h->not_signed.tell_at = now + NOT_SIGNED_MS;
+}
+
+static void note_not_signed(struct site_host *h, uint64_t nonce, const struct err *err)
+{
+    h->not_signed.count++;
+    h->not_signed.nonce = nonce;
+    h->not_signed.err = *err;
+}
+
 static void tell_signed(struct loop_task *task)
 {
     struct site_host *h = CONTAINER_OF(task, struct site_host, sign_task);
@@ -35,6 +56,7 @@ static void tell_signed(struct loop_task *task)
     struct site_room_signed *all;
     size_t count = 0;
     h->signings = NULL;
+    tell_not_signed(h);
     for (const struct site_signing *g = first; g; g = g->next)
         count++;
     all = xcalloc(count + 1, sizeof(*all));
@@ -58,6 +80,8 @@ void sites_sign_end(struct site_host *h)
         signing_free(g);
     }
     h->signings = NULL;
+    h->not_signed.count = 0;
+    h->not_signed.tell_at = 0;
 }
 
 /* An era of this length that is over with the block `death` at the latest, and not now. Where that
@@ -138,8 +162,7 @@ void sites_sign(void *arg, struct site_account *a, const struct site_room_sign *
         g->done.attempt.data = g->bytes.data;
         g->done.attempt.len = g->bytes.len;
     } else {
-        log_warn("site.not_signed", "account=%s nonce=%llu code=%s text=\"%s\"", h->account->alias,
-                 (unsigned long long)s->nonce, err_name(err.code), err.text);
+        note_not_signed(h, s->nonce, &err);
     }
     buf_done(&filler);
     if (!h->signings) {
