@@ -395,7 +395,7 @@ static void bytes_of_others_are_taken_only_if_they_can_be_this_transaction(void 
     REFUSES(played.view.has_nonce = false);
     REFUSES(played.view.call = other);
     REFUSES(played.view.call_len = 2);
-    REFUSES(played.view.era = (struct era){0});
+    REFUSES(played.view.era = (struct era){0}; know(0));
     REFUSES(memset(anchors, 0, sizeof(anchors)));
     REFUSES(played.good = false);
     REFUSES(played.allowed = false);
