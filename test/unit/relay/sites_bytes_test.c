@@ -145,7 +145,8 @@ void __wrap_log_line(enum log_level level, const char *event, const char *fmt, .
     va_start(ap, fmt);
     vsnprintf(logged + used, sizeof(logged) - used, fmt, ap);
     va_end(ap);
-    strcat(logged, "\n");
+    used = strlen(logged);
+    snprintf(logged + used, sizeof(logged) - used, "\n");
 }
 
 uint64_t __wrap_loop_now_ms(const struct loop *l);
