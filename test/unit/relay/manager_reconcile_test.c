@@ -320,6 +320,31 @@ static void lost_attempt_is_refused(void **state)
     script_free(s);
 }
 
+/* A pool shows a lost attempt of a pending transaction, and the database refuses it. A pool proves
+ * nothing: the transaction is not somebody else's before a final block shows the bytes, and then
+ * the database is asked once more. */
+static void refused_from_a_pool(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    struct tx_pending row = loaded_row(s, 5, "broadcast");
+    row.submitted_block = 98;
+    script_free(s);
+    s = doubtful(&row, 1, 6);
+    assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 99);
+    block(s, 99, 5, 0, NULL);
+    block(s, 100, 5, 0, NULL);
+    struct tx_included x = signed_at(5, 7, 5);
+    questions(s, 5, 1, &x);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->adopt.count, 1);
+    stored(s, MANAGER_FX_STORE_ADOPT);
+    none(s, MANAGER_FX_FOLLOW);
+    block(s, 101, 6, 1, &x);
+    none(s, MANAGER_FX_STORE_FINISH);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->adopt.count, 1);
+    script_free(s);
+}
+
 /* The chain's nonce is above the table's at the first probe: the blocks since the last renewal are
  * looked through, once. */
 static void chain_ran_ahead(void **state)
@@ -1108,6 +1133,7 @@ int main(void)
         cmocka_unit_test(node_is_behind),
         cmocka_unit_test(lost_attempt_is_adopted),
         cmocka_unit_test(lost_attempt_is_refused),
+        cmocka_unit_test(refused_from_a_pool),
         cmocka_unit_test(chain_ran_ahead),
         cmocka_unit_test(invented_height_moves_no_search),
         cmocka_unit_test(unknown_outcome),

@@ -95,6 +95,10 @@ static void as_long_as_the_answer_says(void **state)
     assert_int_equal(pace_next(&p, 1010), 31010);
     pace_refused(&p, 1020, 1000, 60000); /* another one of the same burst knows better */
     assert_int_equal(pace_next(&p, 1020), 61020);
+    pace_refused(&p, 1030, 1000, 500); /* none makes the wait shorter: neither of this burst */
+    assert_int_equal(pace_next(&p, 1030), 61020);
+    pace_refused(&p, 2000, 1900, 0); /* nor of a later one */
+    assert_int_equal(pace_next(&p, 2000), 61020);
 }
 
 static void the_limit_is_forgotten(void **state)
