@@ -126,6 +126,10 @@ void slot_decide(struct slot *s)
 void slot_lacks(struct slot *s, enum lack kind, const struct err *why)
 {
     struct node *n = s->node;
+    if (n->phase != NODE_READY) { /* the endpoint was left meanwhile: the next one is asked */
+        slot_renew(s);
+        return;
+    }
     s->lack = kind;
     s->why = *why;
     s->state = SLOT_REACH_WAIT;

@@ -147,9 +147,12 @@ static void on_open(void *arg)
         r->config.on_state(r->config.arg, RPC_OPEN, NULL);
 }
 
-/* It may end the connection. */
+/* It may end the connection. What came together with that is not heard: the owner has given the
+ * endpoint up, and its calls fail. */
 static void take_message(struct rpc *r, const struct jv *message)
 {
+    if (list_linked(&r->drop_task.node))
+        return;
     if (jv_get(message, "method"))
         rpc__notification(r, jv_get(message, "params"));
     else if (jv_is(message, JV_OBJECT))

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/hex.h"
+#include "node_internal.h"
 #include "support_node.h"
 #include "support_vectors.h"
 
@@ -1283,6 +1284,63 @@ static void r3_bodies_that_nobody_has(void **state)
     alone(closed_block, UINT64_MAX);
 }
 
+struct at_once {
+    json_t *all;
+    unsigned rounds;
+};
+
+/* The questions for the first eight bodies are answered in one message: the first one wrongly, the
+ * others by null, three times; then they are answered well. */
+static bool all_at_once(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                        const json_t *params)
+{
+    struct at_once *a = f->hook_arg;
+    (void)params;
+    if (strcmp(method, "chain_getBlock") != 0 || a->rounds == NODE_ATTEMPTS)
+        return false;
+    json_array_append_new(a->all, json_pack("{s:O, s:o}", "id", (json_t *)id, "result",
+                                            json_array_size(a->all) ? json_null() : json_true()));
+    if (json_array_size(a->all) < NODE_PIPELINE)
+        return true;
+    char *text = json_dumps(a->all, JSON_COMPACT);
+    ws_peer_send(p, text);
+    free(text);
+    json_array_clear(a->all);
+    a->rounds++;
+    return true;
+}
+
+/* A soak with random lies found it: one answer is why the endpoint is left, and what came together
+ * with it says that the endpoint lacks bodies. Each body is read after that. */
+static void lacks_that_come_with_a_fault(void **state)
+{
+    (void)state;
+    for (size_t endpoints = 1; endpoints <= 2; endpoints++) {
+        struct node_rig rig;
+        struct at_once a = {.all = json_array()};
+        rig_start(&rig, endpoints, &polkadot);
+        for (size_t i = 0; i < endpoints; i++) {
+            if (i == 0)
+                add_empty(&rig.fake[0], 40);
+            else
+                fake_copy(&rig.fake[i], &rig.fake[0]);
+            rig.fake[i].finalized = rig.fake[i].best = 40;
+        }
+        rig.fake[0].hook = all_at_once;
+        rig.fake[0].hook_arg = &a;
+        rig_connect(&rig);
+        node_follow(rig.node, 1);
+        rig_wait_seen(&rig, 40);
+        expect_heights(&rig, 1, 40);
+        for (size_t i = 0; i < 40; i++)
+            assert_false(rig.seen[i].unread);
+        assert_int_equal(rig.down, 1);
+        assert_non_null(strstr(rig.why.text, "chain_getBlock gave no block"));
+        json_decref(a.all);
+        rig_done(&rig);
+    }
+}
+
 static bool no_hashes_of_heights(struct fake *f, struct ws_peer *p, const char *method,
                                  const json_t *id, const json_t *params)
 {
@@ -1476,6 +1534,7 @@ int main(void)
         cmocka_unit_test(r4_hashes_from_the_state),
         cmocka_unit_test(r3_a_body_that_comes_later),
         cmocka_unit_test(r3_bodies_that_nobody_has),
+        cmocka_unit_test(lacks_that_come_with_a_fault),
         cmocka_unit_test(r3_the_next_endpoint_is_asked),
         cmocka_unit_test(r3_the_one_that_has_them_is_away),
         cmocka_unit_test(r3_no_endpoint_has_them),

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/check.h"
 #include "support_rpc.h"
 
 /* ---- losing the connection ---- */
@@ -184,6 +185,65 @@ static void test_stop_in_every_phase(void **state)
     rpc_rig_done(&rig);
 }
 
+/* ---- giving up while answers come ---- */
+
+struct together {
+    struct ask first, second;
+    struct rig *rig;
+    bool reconnects;
+    json_int_t id; /* of the first question */
+};
+
+/* The first question waits for the second one, and then both are answered in one message. */
+static bool both_at_once(struct rig *rig, struct ws_peer *p, const char *method, const json_t *id,
+                         const char *params)
+{
+    struct together *t = rig->hook_arg;
+    (void)params;
+    if (strcmp(method, "first") == 0)
+        t->id = json_integer_value(id);
+    else
+        ws_peer_printf(p,
+                       "[{\"id\":%" JSON_INTEGER_FORMAT ",\"result\":1},"
+                       "{\"id\":%" JSON_INTEGER_FORMAT ",\"result\":2}]",
+                       t->id, json_integer_value(id));
+    return true;
+}
+
+static void give_up(struct rpc_call *call)
+{
+    struct together *t = CONTAINER_OF(CONTAINER_OF(call, struct ask, call), struct together, first);
+    struct err why = {0};
+    asked(call);
+    err_set(&why, ERR_NET, "given up");
+    if (t->reconnects)
+        rpc_reconnect(t->rig->rpc, &why);
+    else
+        rpc_stop(t->rig->rpc, &why);
+}
+
+/* Who gives a connection up hears nothing more from it: no answer that came in the same message. */
+static void test_nothing_is_heard_of_what_is_given_up(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct rig rig;
+        struct together t = {.rig = &rig, .reconnects = i == 1};
+        rpc_rig_start(&rig);
+        rig.hook = both_at_once;
+        rig.hook_arg = &t;
+        rpc_call_start(rig.rpc, &t.first.call, "first", "[]", 0, NULL, NULL, give_up);
+        ask(&rig, &t.second, "second", "[]", 0);
+        await(&rig, &t.second);
+        assert_string_equal(t.first.result, "1");
+        assert_int_equal(t.second.call.err.code, ERR_NET);
+        assert_string_equal(t.second.call.err.text, "given up");
+        ask_done(&t.first);
+        ask_done(&t.second);
+        rpc_rig_done(&rig);
+    }
+}
+
 /* ---- descriptors ---- */
 
 static unsigned open_descriptors(void)
@@ -220,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_reconnect_by_the_owner),
         cmocka_unit_test(test_stop_and_open_again),
         cmocka_unit_test(test_stop_in_every_phase),
+        cmocka_unit_test(test_nothing_is_heard_of_what_is_given_up),
         cmocka_unit_test(test_no_descriptor_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
