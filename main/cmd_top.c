@@ -70,7 +70,7 @@ static int run_top(int argc, char **argv)
     if (rc)
         return rc;
     bool endless = !t.count && isatty(STDOUT_FILENO);
-    for (long long i = 0; rc == 0 && (endless || i < t.count || i == 0); i++) {
+    for (long long i = 0; rc == 0 && !ferror(stdout) && (endless || i < t.count || i == 0); i++) {
         if (i)
             pause_s(t.interval_s);
         rc = cli_query(config.file->database.url, cli_sql("top.sql"), 0, NULL, print_top, &t.args,

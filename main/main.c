@@ -1,5 +1,7 @@
 /* txrelay: the command line. */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,13 +65,31 @@ static int help(int argc, char **argv)
     return unknown(argv[1]);
 }
 
+/* A descriptor that the caller closed would be given to the next file or socket, and what is
+ * printed would go there: into a new key file, or to the database. Reading finds an end, writing
+ * fails. */
+static void hold_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) != fd)
+            _exit(EXIT_FAILED);
+}
+
+/* Also when the line that failed is long gone, and errno is another one's. */
+static bool reader_is_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP));
+}
+
 /* What was printed and is lost must not look done: a full disk, a closed descriptor. A reader that
  * had enough (head) closes the pipe, and that is no failure. */
 static void flush_stdout(void)
 {
+    bool gone = reader_is_gone();
     bool failed = ferror(stdout) != 0;
     bool lost = fclose(stdout) != 0;
-    if ((!failed && !lost) || errno == EPIPE)
+    if ((!failed && !lost) || gone || errno == EPIPE)
         return;
     fprintf(stderr, "txrelay: standard output could not be written: %s\n",
             errno ? strerror(errno) : "an earlier line was lost; is its disk full?");
@@ -78,6 +98,7 @@ static void flush_stdout(void)
 
 int main(int argc, char **argv)
 {
+    hold_descriptors();
     signal(SIGPIPE, SIG_IGN);
     atexit(flush_stdout);
     if (argc < 2)

@@ -42,6 +42,51 @@ class BadInput(unittest.TestCase):
         done = subprocess.run(['bash', '-c', f'set -o pipefail; {proc.TXRELAY} --help | (exec <&-)'], stderr=subprocess.PIPE, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, b''))
 
+    def test_descriptors_that_the_caller_closed(self):
+        """No file or socket takes the place of standard input, output or error, and nothing is printed into one."""
+        with World() as world:
+            relay = world.relay('one', start=False)
+            db = ('--database', world.pg.dsn)
+            tx = None
+            for epoch, closed in enumerate (('<&-', '>&-', '2>&-', '<&- >&- 2>&-'), 1):
+                def started(*args):
+                    return subprocess.Popen(['bash', '-c', f'exec "$@" {closed}', 'sh', proc.TXRELAY, *args],
+                                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                key = f'{world.dir}/new-{closed}.key'.replace(' ', '')
+                running = started('run', '--config', relay.config)
+                try:
+                    proc.wait_for('a leader', lambda: f'"epoch":{epoch},' in cli('accounts', '--json', *db).stdout)
+                    tx = tx or world.enqueue('one')
+                    for args in (('keys', 'new', key), ('status', *db), ('accounts', *db), ('wait', str(tx), *db),
+                                 ('audit', '--config', relay.config), ('check', '--config', relay.config), ('top', *db),
+                                 ('encode', '--list', '--node', world.chain.ws), ('metrics', '--to', relay.address)):
+                        with self.subTest(closed=closed, command=args[0]):
+                            child = started(*args)
+                            said, errors = child.communicate(timeout=60)
+                            lost = '>&-' in closed.replace('2>&-', '')
+                            self.assertEqual(child.returncode, 1 if lost else 0, errors)
+                            self.assertEqual('standard output could not be written' in errors,
+                                             lost and '2>&-' not in closed, errors)
+                            self.assertEqual(bool(said), not lost)
+                    with open(key) as file:
+                        self.assertEqual(len(file.read().splitlines()), 1)
+                finally:
+                    running.terminate()
+                    running.communicate(timeout=60)
+                self.assertEqual(running.returncode, 0, closed)
+
+    def test_a_reader_that_has_enough(self):
+        """No failure, and a command that would go on ends."""
+        with World() as world:
+            world.wait_leader(world.relay('one'))
+            for command in ('top --times 100000 --interval 1', 'status'):
+                for _ in range(3):
+                    world.enqueue(command)
+                done = subprocess.run(['bash', '-c', f'{proc.TXRELAY} {command} --database "$0" | head -n 1; echo "${{PIPESTATUS[0]}}"',
+                                       world.pg.dsn], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+                self.assertEqual(done.stdout.splitlines()[-1], '0', done)
+                self.assertNotIn('could not be written', done.stderr)
+
     def test_unknown_account(self):
         with World() as world:
             relay = world.relay('one')
