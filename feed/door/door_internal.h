@@ -28,7 +28,6 @@ struct feed_stream {
     struct feed_wire_request *request; /* whose items are being given to the session; or NULL */
     size_t next;                       /* of its items */
     bool held;
-    bool half;             /* the publisher sends no more */
     bool ended;            /* the end was sent */
     bool giving;           /* inside `give` */
     struct loop_task task; /* goes on after a hold */

@@ -51,11 +51,6 @@ static void give(struct feed_stream *s)
     s->giving = false;
     if (s->ended)
         drop_request(s);
-    /* A publisher that closed its side without a word has ended its stream. */
-    if (s->half && !s->request && !s->held && !s->ended) {
-        s->half = false;
-        feed_session_end_stream(s->session, 0, 0, 0);
-    }
     if (s->call)
         grpc_call_pause(s->call, s->held && !s->ended);
 }
@@ -74,11 +69,13 @@ static void on_message(void *arg, const uint8_t *data, size_t len)
         feed_session_bad(s->session, err.text);
 }
 
+/* A publisher that closed its side without a word has ended its stream. */
 static void on_half(void *arg)
 {
     struct feed_stream *s = arg;
-    s->half = true;
-    give(s);
+    INVARIANT(s->ended || (!s->request && !s->held)); /* a paused call does not report it */
+    if (!s->ended)
+        feed_session_end_stream(s->session, 0, 0, 0);
 }
 
 static void on_end(void *arg, enum grpc_status status, const char *text)
