@@ -255,7 +255,6 @@ static void on_again(void *arg)
 static void on_verified(struct loop_work *w)
 {
     struct feed_copy_bytes *c = CONTAINER_OF(w, struct feed_copy_bytes, work);
-    c->feed->room->works--;
     if (c->err.code) {
         verified(c, false);
         return;
@@ -285,7 +284,6 @@ void feed__copy_verify(struct feed_copy_bytes *c, const struct feed_trailer *t)
         loop_post(room->loop, &c->slice, on_small);
         return;
     }
-    room->works++;
     loop_work_start(room->loop, &c->work, verify, on_verified);
 }
 

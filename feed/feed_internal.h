@@ -112,7 +112,6 @@ struct feed_room {
     bool reading, read_again, known, draining, closing;
     struct backoff first; /* of reads, until the feeds are known */
     struct rng rng;
-    size_t works; /* on the thread pool */
     struct loop_task task;
     void (*drained)(void *arg);
     void (*closed)(void *arg);

@@ -297,7 +297,7 @@ void feed__progress(struct feed_room *room)
         return;
     if (room->drained && all_idle)
         loop_post(room->loop, &room->task, call_drained);
-    else if (room->closed && !copies && !room->sessions && !room->reading && !room->works)
+    else if (room->closed && !copies && !room->sessions && !room->reading)
         loop_post(room->loop, &room->task, call_closed);
 }
 

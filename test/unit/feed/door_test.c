@@ -672,6 +672,30 @@ static void test_b24_a_held_stream_gives_nothing(void **state)
     buf_done(&out);
 }
 
+/* The rest of a request waits, and was to go on in this moment. */
+static void test_a_door_closes_with_a_stream_that_goes_on(void **state)
+{
+    struct world *w = *state;
+    struct feed_wire_item items[6];
+    struct buf out = {0};
+    open_door(w, NULL);
+    bare_call(w, FEED_WIRE_PUBLISH);
+    send_batch(w, items, "hold", 0);
+    send_batch(w, items + 3, "hold", 1);
+    feed_wire_request_write(&out, items, 6);
+    grpc_call_send(w->call, out.data, out.len);
+    buf_done(&out);
+    while (!w->room.held)
+        loop_turn(w->loop);
+    fake_room_release(&w->room);
+    w->link = grpc_client_close(w->link);
+    w->door = feed_door_close(w->door);
+    for (int turns = 0; turns < 5; turns++)
+        loop_turn(w->loop);
+    assert_int_equal(w->room.trailers, 1);
+    assert_int_equal(w->room.gone, 1);
+}
+
 static void test_b08_a_publisher_that_vanishes_is_gone(void **state)
 {
     struct world *w = *state;
@@ -755,6 +779,7 @@ int main(void)
         T(test_requests_that_are_wrong),
         T(test_b56_a_stream_that_is_cut_has_a_reason),
         T(test_b24_a_held_stream_gives_nothing),
+        T(test_a_door_closes_with_a_stream_that_goes_on),
         T(test_b08_a_publisher_that_vanishes_is_gone),
         T(test_bp4_bp17_a_publisher_that_never_reads_is_ended),
         T(test_a_drain_sends_publishers_elsewhere),

@@ -165,6 +165,8 @@ void fake_room_release(struct feed_room *room)
     room->last = s->number;
     say(s, FEED_MSG_ACK, s->number);
     s->ops->hold(s->ctx, false);
+    s->ops->hold(s->ctx, true); /* it may think again before the stream goes on */
+    s->ops->hold(s->ctx, false);
 }
 
 void fake_room_push(struct feed_room *room, enum feed_message message, int64_t number)

@@ -31,7 +31,7 @@ static struct {
     struct feed_row row;
     uint8_t publishers[KEYS * FEED_KEY];
     struct keypair *keys[KEYS];
-    bool reads_held, no_rows, gone, unanswered, metadata_away, drained, closed;
+    bool reads_held, no_rows, gone, unanswered, metadata_away, slow, drained, closed;
     enum feed_stored outcome; /* of the next take */
     struct err err;
     struct feed_take *take; /* that waits for its answer */
@@ -96,6 +96,9 @@ static int check_call(void *arg, const uint8_t *call, size_t len, struct err *er
     host.checks++;
     if (host.metadata_away)
         return ERR_NET;
+    if (host.slow) /* a call that takes its time */
+        for (uint64_t until = loop_clock_ns(host.loop) + 10000; loop_clock_ns(host.loop) < until;)
+            ;
     return len && call[0] == 0xff ? err_set(err, ERR_DECODE, "there is no pallet 255") : 0;
 }
 
@@ -530,13 +533,14 @@ static void b04_a_batch_has_a_cap(void **state)
              "have)");
 }
 
-static unsigned ticks;
+static unsigned ticks, in_the_middle;
 static struct loop_timer *ticker;
 
 static void on_tick(void *arg)
 {
     (void)arg;
     ticks++;
+    in_the_middle += host.checks > 0 && host.checks < 10000;
     loop_timer_at(ticker, loop_now_ms(host.loop) + 1);
 }
 
@@ -549,9 +553,12 @@ static void issue16_4_a_large_batch_does_not_stop_the_loop(void **state)
     loop_timer_at(ticker, loop_now_ms(host.loop) + 1);
     send_batch_of(0, 5, 10000, 0x0a, NONE);
     ticks = 0;
+    in_the_middle = 0;
+    host.slow = true; /* 0.1 s of calls */
     hears(0, "ack 5");
     assert_int_equal(host.checks, 10000);
     assert_true(ticks >= 1);
+    assert_true(in_the_middle >= 1);
     loop_timer_close(ticker);
 }
 
@@ -962,28 +969,61 @@ static void issue16_5_a_batch_that_is_verified_ends_too(void **state)
     UNTIL(host.drained);
 }
 
-/* Publishers have asked for more feeds meanwhile, and are gone. */
+/* A publisher may have asked for one more feed meanwhile; it is gone. */
 static void it_closes_while_the_feeds_are_read(void **state)
 {
     (void)state;
-    unsigned loads = host.loads;
-    host.reads_held = true;
+    for (int more = 0; more < 2; more++) {
+        host.reads_held = true;
+        unsigned loads = host.loads;
+        connect_to(0);
+        header(0, "nothing", 5, 0);
+        UNTIL(host.loads == loads + 1);
+        connect_to(1);
+        if (more)
+            header(1, "nothing", 5, 0);
+        gone(0);
+        gone(1);
+        feed_room_close(host.room, on_closed);
+        for (int i = 0; i < 3; i++)
+            turn();
+        assert_false(host.closed);
+        feed_room_rows(host.room, &host.row, 1);
+        UNTIL(host.closed);
+        assert_int_equal(host.loads, loads + 1);
+        host.closed = host.reads_held = false;
+        host.room = feed_room_new(host.loop, &ops, NULL);
+        UNTIL(host.loads == loads + 2 && !list_linked(&host.task.node));
+    }
+}
+
+/* Its publisher is gone, its feed is left, and the chain's metadata does not come. */
+static void it_closes_while_a_copy_waits_for_the_chain(void **state)
+{
+    (void)state;
+    host.metadata_away = true;
     connect_to(0);
-    header(0, "nothing", 5, 0);
-    UNTIL(host.loads == loads + 1);
-    connect_to(1);
-    header(1, "nothing", 5, 0);
+    send_batch(0, 5);
+    UNTIL(host.checks >= 1); /* teardown closes the room at once */
+}
+
+/* The feed is gone before the database has answered about its last batch. */
+static void a_removed_feed_waits_for_its_last_answer(void **state)
+{
+    (void)state;
+    connect_to(0);
+    host.unanswered = true;
+    send_batch(0, 5);
+    UNTIL(host.take);
+    feed_room_lead(host.room, ACCOUNT, 0);
+    hears(0, "end NOT_LEADER 4 at 10.0.0.9:9944");
     gone(0);
-    gone(1);
-    feed_room_close(host.room, on_closed);
-    for (int i = 0; i < 3; i++)
-        turn();
-    assert_false(host.closed);
-    feed_room_rows(host.room, &host.row, 1);
-    UNTIL(host.closed);
-    assert_int_equal(host.loads, loads + 1);
-    host.closed = host.reads_held = false;
-    host.room = feed_room_new(host.loop, &ops, NULL);
+    host.gone = true;
+    connect_to(1);
+    header(1, "nothing", 5, 0); /* the feeds are read */
+    hears(1, "end INVALID_REQUEST -1 (there is no such feed at this relay)");
+    answer_take(NULL);
+    assert_string_equal(buf_str(&host.taken), "prices 5: 0a/0/-/-1 0a/9/5/1234\n");
 }
 
 static void it_closes_while_a_batch_is_verified(void **state)
@@ -1069,6 +1109,8 @@ int main(void)
         TEST(issue16_5_a_drain_lets_the_batch_end),
         TEST(issue16_5_a_batch_that_is_verified_ends_too),
         TEST(it_closes_while_the_feeds_are_read),
+        TEST(it_closes_while_a_copy_waits_for_the_chain),
+        TEST(a_removed_feed_waits_for_its_last_answer),
         TEST(it_closes_while_a_batch_is_verified),
         TEST(b50_to_b55_the_metrics_are_those_of_the_page),
     };
