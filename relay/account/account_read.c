@@ -81,6 +81,7 @@ static void chunk(struct op *op)
                                                        .here_ms = (int64_t)loop_wall_ms(),
                                                        .lost_until = r->lost_until,
                                                        .immortal = r->era_immortal,
+                                                       .suspension_text = r->suspension_text,
                                                        .account = &facts}});
     op_free(op);
 }

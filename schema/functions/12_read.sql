@@ -1,11 +1,11 @@
 -- txrelay: what a leader reads: its account, its pending transactions, and what may be admitted.
 -- Each function begins with the fence.
 
--- The account's facts, for a load. This and leader_snapshot wait for the subject's writers before they
+-- The account's facts, for a load. suspension_text: why a leader suspended it. This and leader_snapshot wait for the subject's writers before they
 -- read: a write of a session that is gone may still commit, and would otherwise come after the read.
 CREATE OR REPLACE FUNCTION txrelay.leader_account(p_account int, p_epoch bigint)
 RETURNS TABLE (next_nonce bigint, used_nonce bigint, used_block bigint, seen_block bigint, reconcile_from bigint,
-    lost_since_ms bigint, lost_until bigint, era_immortal boolean, paused boolean, suspension text, reborn boolean,
+    lost_since_ms bigint, lost_until bigint, era_immortal boolean, suspension_text text, paused boolean, suspension text, reborn boolean,
     transaction_version bigint, tip_start numeric, tip_step numeric, tip_cap numeric, tip_step_percent int,
     tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean, low_balance numeric, retry_refusals text)
 LANGUAGE plpgsql SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -15,7 +15,8 @@ DECLARE
 BEGIN
     RETURN QUERY SELECT a.next_nonce, a.used_nonce, a.used_block,
         greatest(c.seen_block, a.seen_block, a.used_block), a.reconcile_from,
-        floor(extract(epoch FROM a.lost_since) * 1000)::bigint, a.lost_heard + a.era_longest, a.era_immortal, f.*
+        floor(extract(epoch FROM a.lost_since) * 1000)::bigint, a.lost_heard + a.era_longest, a.era_immortal,
+        CASE WHEN a.paused_by = 'leader' THEN a.paused_reason END, f.*
         FROM account_facts(a) f, leadership l, claim_times(l) c WHERE l.subject = p_account;
 END
 $$;

@@ -269,5 +269,7 @@ void mem__snapshot(struct mem_session *s, struct store_snapshot *r)
     r->database_ms = mem_db_now_us(s->db) / 1000;
     r->lost_until = mem__lost_until(a);
     r->era_immortal = a->era_immortal;
+    r->suspension_text =
+        a->paused && !a->paused_by_operator ? mem__put_text(answer, a->paused_reason) : NULL;
     mem__facts(a, answer, &r->facts);
 }

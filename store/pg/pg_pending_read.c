@@ -50,6 +50,7 @@ enum snapshot_column {
     SNAP_LOST_SINCE_MS,
     SNAP_LOST_UNTIL,
     SNAP_ERA_IMMORTAL,
+    SNAP_SUSPENSION_TEXT,
     SNAP_DATABASE_MS,
     SNAP_NONCE, /* NULL in the only row: no pending row after after_nonce */
     SNAP_ID,
@@ -137,6 +138,7 @@ static void decode_snapshot(struct store_req *req, const struct conn_result *r)
     snap->lost_until = pg_get_int(&row, SNAP_LOST_UNTIL, -1);
     snap->database_ms = pg_get_int(&row, SNAP_DATABASE_MS, 0);
     snap->era_immortal = pg_get_bool(&row, SNAP_ERA_IMMORTAL);
+    snap->suspension_text = pg_get_text(&row, SNAP_SUSPENSION_TEXT, NULL);
     decode_facts(&row, &snap->facts);
     if (n == 1 && pg_get_int(&row, SNAP_NONCE, -1) < 0)
         n = 0;

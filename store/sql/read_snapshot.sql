@@ -4,7 +4,7 @@
 SELECT a.paused, a.suspension, a.reborn, a.transaction_version, a.tip_start::text, a.tip_step::text, a.tip_cap::text,
        a.tip_step_percent, a.tip_after_blocks, a.skip_after_blocks, a.requeue_usurped, a.low_balance::text, a.retry_refusals,
        a.next_nonce, a.used_nonce, a.used_block, a.seen_block, a.reconcile_from, a.lost_since_ms,
-       a.lost_until, a.era_immortal, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+       a.lost_until, a.era_immortal, a.suspension_text, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint,
        p.nonce, p.id, p.state::text, p.hash, p.attempt, p.extrinsic, p.call, p.block_hash, p.block_number,
        p.era_birth, p.era_death, p.spec_version, p.tip::text, p.block,
        CASE WHEN cardinality(p.earlier) > 0 THEN

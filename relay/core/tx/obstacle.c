@@ -55,6 +55,22 @@ static bool loading(const struct manager *m, struct obstacle *ret)
     return false;
 }
 
+/* Without a text of its own: an operator had paused it before, or ordered it to go on. */
+static bool suspended(const struct manager *m, struct obstacle *ret)
+{
+    enum manager_suspension why = m->suspension.why;
+    if (why == MANAGER_SUSPENSION_NONE)
+        return false;
+    if (m->suspension.text[0])
+        return found(ret, OBSTACLE_SUSPENDED, "%s", m->suspension.text);
+    if (why == MANAGER_SUSPENSION_REAPED && m->account.reborn)
+        return found(ret, OBSTACLE_SUSPENDED,
+                     "the account was removed and an operator resumed it: what is pending of its "
+                     "former life ends first");
+    return found(ret, OBSTACLE_SUSPENDED, "an earlier leader suspended it: %s",
+                 manager_suspension_name(why));
+}
+
 static bool lost_commits(const struct manager *m, struct obstacle *ret)
 {
     uint64_t left = manager__era_wait_left(m);
@@ -256,15 +272,9 @@ void manager_obstacle(const struct manager *m, uint64_t now, struct obstacle *re
     *ret = (struct obstacle){0};
     if (m->fenced || m->phase == MANAGER_IDLE || PLANTED(SILENT) || loading(m, ret))
         return;
-    if (m->suspension.why != MANAGER_SUSPENSION_NONE) {
-        found(ret, OBSTACLE_SUSPENDED, "%s",
-              m->suspension.text[0] ? m->suspension.text
-                                    : "an earlier leader suspended it; txrelay accounts shows why");
-        return;
-    }
-    if (lost_commits(m, ret) || behind(m, ret) || question(m, ret) || gate(m, ret) ||
-        no_blocks(m, now, ret) || finality(m, now, ret) || unread(m, ret) || unseen(m, ret) ||
-        signature(m, ret) || head(m, ret))
+    if (suspended(m, ret) || lost_commits(m, ret) || behind(m, ret) || question(m, ret) ||
+        gate(m, ret) || no_blocks(m, now, ret) || finality(m, now, ret) || unread(m, ret) ||
+        unseen(m, ret) || signature(m, ret) || head(m, ret))
         return;
     pool(m, ret);
 }

@@ -232,6 +232,8 @@ void manager__account_loaded(struct manager *m, const struct manager_event *ev)
     if (m->suspension.wanted)
         return; /* found, and not in the table yet */
     m->suspension.why = m->account.reborn ? MANAGER_SUSPENSION_REAPED : m->account.suspension;
+    plain_text(m->suspension.text, sizeof(m->suspension.text),
+               ev->snapshot.suspension_text ? ev->snapshot.suspension_text : "");
     m->suspension.stored = m->suspension.why != MANAGER_SUSPENSION_NONE;
     m->suspension.first_poll = m->polls + 1; /* the one that follows the load */
     m->send.no_funds = m->suspension.why == MANAGER_SUSPENSION_PAYMENT;

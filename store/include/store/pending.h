@@ -55,6 +55,8 @@ struct store_snapshot {
     int64_t lost_since_ms, lost_until;
     int64_t database_ms; /* what its clock shows */
     bool era_immortal;
+    /* why a leader suspended the account; NULL: none did, or an operator's pause was there first */
+    const char *suspension_text;
 };
 void store_snapshot_start(struct store *s, struct store_snapshot *r, store_cb cb);
 

@@ -564,6 +564,7 @@ void load(struct script *s, const struct tx_pending *rows, size_t count, int64_t
                                                 .next_nonce = next,
                                                 .used_nonce = s->used_nonce,
                                                 .used_block = s->used_block,
+                                                .suspension_text = s->suspension_text,
                                                 .account = &s->account}});
 }
 

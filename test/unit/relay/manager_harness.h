@@ -33,6 +33,7 @@ struct script {
     uint64_t best_known;            /* what another node has; 0: no more than this one */
     int64_t era;                    /* blocks of life of new attempts, -1 immortal */
     struct manager_account account; /* what the snapshot says; no tips unless a test sets a cap */
+    const char *suspension_text;    /* and why an earlier leader suspended it */
     int64_t used_nonce, used_block;
     uint64_t follow;       /* the height that was asked for last */
     uint64_t request_poll; /* number of the last request poll */

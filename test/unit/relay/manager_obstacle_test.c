@@ -137,6 +137,36 @@ static void suspended(void **state)
     script_free(s);
 }
 
+/* The next leader says what the table has of it, whatever suspended it. */
+static void suspended_by_another(void **state)
+{
+    (void)state;
+    static const struct {
+        enum manager_suspension why;
+        bool reborn; /* an operator's order */
+        const char *stored, *said;
+    } rows[] = {
+        {MANAGER_SUSPENSION_PAYMENT, false, "cannot pay for nonce 7", "cannot pay for nonce 7"},
+        {MANAGER_SUSPENSION_REAPED, false, "nonce 0 is below 7", "nonce 0 is below 7"},
+        {MANAGER_SUSPENSION_TRANSACTION_VERSION, false, "it is 9", "it is 9"},
+        {MANAGER_SUSPENSION_TRANSACTION_VERSION, false, NULL,
+         "an earlier leader suspended it: transaction_version"},
+        {MANAGER_SUSPENSION_NONE, true, NULL, "what is pending of its former life ends first"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct script *s = script_new(NULL);
+        struct tx_pending row = loaded_row(s, 5, "ready");
+        s->account.paused = !rows[i].reborn;
+        s->account.reborn = rows[i].reborn;
+        s->account.suspension = rows[i].why;
+        s->suspension_text = rows[i].stored;
+        load(s, &row, 1, 6);
+        chain_up(s);
+        expect_obstacle(s, OBSTACLE_SUSPENDED, rows[i].said);
+        script_free(s);
+    }
+}
+
 static void gate(void **state)
 {
     (void)state;
@@ -387,6 +417,7 @@ int main(void)
         cmocka_unit_test(no_key),
         cmocka_unit_test(nothing_to_sign_left),
         cmocka_unit_test(suspended),
+        cmocka_unit_test(suspended_by_another),
         cmocka_unit_test(gate),
         cmocka_unit_test(no_blocks),
         cmocka_unit_test(finality),

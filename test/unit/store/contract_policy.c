@@ -810,6 +810,10 @@ static void expect_suspension(const char *name, bool reborn)
     assert_string_equal(snap.facts.suspension, name);
     assert_int_equal(snap.facts.paused, *name != 0);
     assert_int_equal(snap.facts.reborn, reborn);
+    if (*name)
+        assert_string_equal(snap.suspension_text, "a reason");
+    else
+        assert_null(snap.suspension_text);
     store_req_done(&snap.req);
 }
 

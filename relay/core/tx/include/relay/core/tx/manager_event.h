@@ -98,6 +98,7 @@ struct manager_event {
             int64_t lost_until; /* and the block at which the wait ends; -1: not known yet */
             bool immortal;      /* lost commits may have sent bytes without an era */
             const struct manager_account *account; /* NULL: nothing is set */
+            const char *suspension_text; /* why an earlier leader suspended it; NULL: not told */
         } snapshot;
         struct {
             uint64_t finalized, best;
