@@ -10,7 +10,8 @@
  *              +-------------- RETRY_WAIT <----------------+
  *
  * ROTATE_WAIT stops the rpc of an endpoint that has a fault (another chain, metadata that does not
- * parse, no answers), or that cannot be reached while there are others. RETRY_WAIT then moves to
+ * parse, no answers), or, while there are others, that cannot be reached, ends the connection during
+ * the handshake, or twice in a row soon after it. RETRY_WAIT then moves to
  * the next endpoint: at once, or after a back-off if every endpoint has failed. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,11 @@
 #include "base/log.h"
 #include "node_internal.h"
 
-enum { TELL_AGAIN_MS = 60000 }; /* between two reports of the same failure of an endpoint */
+enum {
+    TELL_AGAIN_MS = 60000, /* between two reports of the same failure of an endpoint */
+    SOON_MS = 10000,       /* after READY: a connection that ends so early may end each time */
+    SOON_MAX = 2,
+};
 
 static void rpc_moved(void *arg, enum rpc_state state, const struct err *err);
 static void retry_fired(void *arg);
@@ -228,13 +233,15 @@ void node__ready(struct node *n)
 {
     PRE(n->phase == NODE_HANDSHAKE_WAIT && n->runtime);
     n->phase = NODE_READY;
-    n->failures = 0;
+    if (!n->hasty)
+        n->failures = 0;
     n->round++;
     n->endpoints[n->endpoint_at].down[0] = 0;
     n->endpoints[n->endpoint_at].failed_at = 0;
     n->endpoints[n->endpoint_at].waited = false;
-    n->recheck_at = loop_now_ms(n->loop) + n->config.silence_timeout_ms;
-    n->finalized.heard_ms = loop_now_ms(n->loop);
+    n->ready_at = loop_now_ms(n->loop);
+    n->recheck_at = n->ready_at + n->config.silence_timeout_ms;
+    n->finalized.heard_ms = n->ready_at;
     slow_ready(n);
     heads_poll_later(n);
     if (n->config.on_ready)
@@ -262,11 +269,25 @@ void node__fault(struct node *n, const struct err *err)
     report_down(n, was_ready, &fault);
 }
 
+/* The endpoint ends the connection again and again, at a handshake or soon after it: each time as
+ * it is asked the same question. */
+static bool ends_each(struct node *n)
+{
+    struct endpoint *e = &n->endpoints[n->endpoint_at];
+    bool soon = loop_now_ms(n->loop) < n->ready_at + SOON_MS;
+    if (n->phase != NODE_READY)
+        return true;
+    e->soon_lost = soon ? e->soon_lost + 1 : 0;
+    n->hasty = e->soon_lost >= SOON_MAX; /* then the back-off goes on growing */
+    return e->soon_lost >= SOON_MAX;
+}
+
 static void lost(struct node *n, const struct err *err)
 {
     bool was_ready = n->phase == NODE_READY;
-    bool attempt_failed = n->phase == NODE_OFFLINE;
-    if (attempt_failed && n->endpoint_count > 1) {
+    if (n->endpoint_count > 1 && ends_each(n)) {
+        n->endpoints[n->endpoint_at].soon_lost = 0;
+        n->endpoints[n->endpoint_at].failed_at = loop_now_ms(n->loop);
         node__fault(n, err);
         return;
     }

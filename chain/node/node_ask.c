@@ -39,17 +39,24 @@ static struct node_ask *of_call(struct rpc_call *call)
     return a;
 }
 
-/* The node asks in another way for what the endpoint refuses, or leaves it for another endpoint.
+/* No answer to this question while others are answered, or something that is none. */
+static bool is_no_answer(const struct node_ask *a)
+{
+    return a->err.code == ERR_PROTOCOL || (a->call.err.code == ERR_TIMEOUT && a->call.written);
+}
+
+/* The node leaves an endpoint that refuses the question, or does not answer it, for another one.
  * True: no endpoint answers. */
 static bool no_endpoint_answers(struct node_ask *a, enum lack kind)
 {
     struct node *n = a->node;
     const struct rpc_call *call = &a->call;
     bool refused = call->refused == RPC_ERROR_METHOD || call->refused == RPC_ERROR_SIZE;
-    if (!refused || n->phase != NODE_READY)
+    if ((!refused && !is_no_answer(a)) || n->phase != NODE_READY)
         return false;
-    struct err why;
-    lack_refusal(call, node__url(n), "", &why);
+    struct err why = a->err;
+    if (refused)
+        lack_refusal(call, node__url(n), "", &why);
     a->err = why;
     return !lack_leave(n, kind, UINT64_MAX, &why);
 }
@@ -71,15 +78,15 @@ static void ask_nonce_of_runtime(struct node_ask *a)
 static void got_nonce(struct rpc_call *call)
 {
     struct node_ask *a = of_call(call);
-    if (call->refused == RPC_ERROR_METHOD && a->node->phase == NODE_READY &&
+    if (!a->err.code && !wire_account(call->result, NULL, &a->number, NULL))
+        bad_answer(a);
+    if ((call->refused == RPC_ERROR_METHOD || is_no_answer(a)) && a->node->phase == NODE_READY &&
         !strcmp(call->method, "state_getStorage")) {
         ask_nonce_of_runtime(a);
         return;
     }
     if (no_endpoint_answers(a, LACK_STATE))
         log_warn("node.nonce_untold", "text=\"%s\"", a->err.text);
-    if (!a->err.code && !wire_account(call->result, NULL, &a->number, NULL))
-        bad_answer(a);
     a->cb(a);
 }
 
@@ -155,10 +162,10 @@ static bool read_list(struct node_ask *a, const struct jv *list, uint64_t number
 static void got_pending(struct rpc_call *call)
 {
     struct node_ask *a = of_call(call);
+    a->found = !a->err.code && read_list(a, call->result, a->node->info.best_number + 1);
     a->untold = no_endpoint_answers(a, LACK_POOL);
     if (a->untold)
         log_warn("node.pool_untold", "text=\"%s\"", a->err.text);
-    a->found = !a->err.code && read_list(a, call->result, a->node->info.best_number + 1);
     a->cb(a);
 }
 

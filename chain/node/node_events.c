@@ -16,12 +16,27 @@ static void lacks_events(struct slot *s)
     struct err why;
     char of[60];
     snprintf(of, sizeof(of), " of the events of block %llu", (unsigned long long)s->number);
-    if (s->call.err.code)
-        lack_refusal(&s->call, node__url(s->node), of, &why);
-    else
+    if (s->state_pruned)
         err_set(&why, ERR_PROTOCOL, "%s: the state before block %llu is pruned", node__url(s->node),
                 (unsigned long long)s->number);
+    else
+        lack_refusal(&s->call, node__url(s->node), of, &why);
     slot_lacks(s, LACK_STATE, &why);
+}
+
+/* A balancer may ask another node the next time, as for a body. */
+static void refused(struct slot *s)
+{
+    if (++s->attempts < NODE_ATTEMPTS)
+        ask_events(s);
+    else
+        lacks_events(s);
+}
+
+/* A block that holds an extrinsic has events: who says that there are none does not have them. */
+static bool is_empty(const struct jv *value)
+{
+    return jv_is(value, JV_NULL) || jv_equals(value, "0x");
 }
 
 static void got_events(struct rpc_call *call)
@@ -37,10 +52,7 @@ static void got_events(struct rpc_call *call)
     }
     if (!s->abandoned && call->refused != RPC_ERROR_NONE && call->refused != RPC_ERROR_OTHER &&
         call->refused != RPC_ERROR_PACE) {
-        if (++s->attempts < NODE_ATTEMPTS) /* as for a body: a balancer may ask another node */
-            ask_events(s);
-        else
-            lacks_events(s);
+        refused(s);
         return;
     }
     if (!slot_going_on(s))
@@ -50,9 +62,14 @@ static void got_events(struct rpc_call *call)
     const struct jv *changes = jv_get(jv_at(call->result, 0), "changes");
     const struct jv *value = other_way ? jv_at(jv_at(changes, 0), 1) : call->result;
     int rc = 0;
-    if (!jv_is(value, JV_NULL) && !wire_bytes(value, &bytes))
+    if (is_empty(value)) {
+        free(results);
+        refused(s);
+        return;
+    }
+    if (!wire_bytes(value, &bytes))
         rc = err_set(&err, ERR_PROTOCOL, "the events are not hexadecimal");
-    else if (bytes.len)
+    else
         rc = events_decode(s->runtime->metadata, bytes.data, bytes.len, results, s->extrinsic_count,
                            &err);
     for (size_t i = 0; !rc && i < s->included_count; i++)

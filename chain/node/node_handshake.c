@@ -315,6 +315,7 @@ void handshake_start(struct node *n)
     n->no_query_storage = n->no_storage = n->no_header = false;
     n->unheard = 0;
     memset(n->no_submit, 0, sizeof(n->no_submit));
+    n->late_submits = 0;
     n->no_heads = n->no_finalized = false;
     n->no_block_hash = n->no_final_head = n->no_version = n->final_heard = false;
     n->verify_blocks = n->config.verify_blocks;

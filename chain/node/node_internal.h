@@ -41,6 +41,7 @@ struct endpoint {
     uint64_t lagged_at;            /* an account waited for a block that it lacked; 0: never */
     uint64_t slow_at;              /* it fell behind its own blocks; 0: never */
     uint64_t tried;                /* the last round in which it was left or failed */
+    unsigned soon_lost;            /* so often in a row its connection ended soon after READY */
 };
 
 struct node {
@@ -114,9 +115,12 @@ struct node {
     /* Methods that this endpoint refuses. */
     bool no_query_storage, no_storage, no_header, no_heads, no_finalized;
     bool no_submit[SUBMIT_WAYS];
+    unsigned late_submits; /* in a row: they were not answered in time */
     bool no_block_hash, no_final_head, no_version;
     bool best_known_fell; /* and the owner was not told */
     bool final_heard;     /* a finalized head was notified on this connection */
+    uint64_t ready_at;    /* it became READY the last time */
+    bool hasty;           /* it ended soon after that, again and again */
     uint64_t recheck_at;  /* the runtime is asked for again */
     struct confirm confirm;
     struct second second;

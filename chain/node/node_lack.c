@@ -19,8 +19,10 @@ enum {
     AWAY_TICKS = 30, /* a block waits this long for endpoints that are away and may have it */
 };
 
-static const char *const names[] = {
-    [LACK_BODY] = "block", [LACK_STATE] = "state", [LACK_POOL] = "pool"};
+static const char *const names[] = {[LACK_BODY] = "block",
+                                    [LACK_STATE] = "state",
+                                    [LACK_POOL] = "pool",
+                                    [LACK_SUBMIT] = "submission"};
 
 static bool recent(const struct node *n, uint64_t at)
 {

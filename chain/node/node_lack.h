@@ -4,7 +4,7 @@
 
 #include "rpc_internal.h"
 
-enum lack { LACK_BODY, LACK_STATE, LACK_POOL, LACK_COUNT };
+enum lack { LACK_BODY, LACK_STATE, LACK_POOL, LACK_SUBMIT, LACK_COUNT };
 
 /* The search for the height up to which the present endpoint lacks blocks or states. */
 struct reach {

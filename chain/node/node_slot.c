@@ -54,7 +54,8 @@ void slot_failed(struct slot *s, const struct err *err)
     }
     log_debug("node.block", "url=%s number=%llu error=\"%s\"", node__url(n),
               (unsigned long long)s->number, reason.text);
-    if (s->call.refused == RPC_ERROR_PACE || ++s->attempts < NODE_ATTEMPTS) {
+    bool mute = reason.code == ERR_TIMEOUT && n->endpoint_count > 1; /* others may answer it */
+    if (!mute && (s->call.refused == RPC_ERROR_PACE || ++s->attempts < NODE_ATTEMPTS)) {
         slot_again(s);
         return;
     }

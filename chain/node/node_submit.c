@@ -16,6 +16,8 @@
 #include "node_internal.h"
 #include "node_transaction.h"
 
+enum { LATE_MAX = 2 };
+
 static const struct submit_way {
     const char *method;
     const char *unwatch; /* NULL: it starts no watch */
@@ -241,13 +243,32 @@ static void start(struct node_submit *s)
                        submit_replied);
 }
 
-/* Did the endpoint refuse this way? Then submit again in the next one, behind the same gate. */
+/* It is never answered, while other questions are. One submission may be late. */
+static bool is_mute(struct node_submit *s)
+{
+    struct node *n = s->node;
+    const struct rpc_call *call = &s->sub.call;
+    bool late = call->err.code == ERR_TIMEOUT && call->written && s->way != SUBMIT_BROADCAST;
+    n->late_submits = late ? n->late_submits + 1 : 0;
+    return n->late_submits >= LATE_MAX;
+}
+
+/* The endpoint takes submissions in no way. True: the node leaves it for another one. */
+static bool leave(struct node_submit *s)
+{
+    struct err why = s->sub.call.err;
+    return s->node->phase == NODE_READY && lack_leave(s->node, LACK_SUBMIT, UINT64_MAX, &why);
+}
+
+/* Did the endpoint refuse this way, or answer what is no answer? Then submit again in the next one,
+ * behind the same gate. */
 static bool in_another_way(struct node_submit *s)
 {
     struct node *n = s->node;
     const struct rpc_call *call = &s->sub.call;
-    bool full = s->watched && call->refused == RPC_ERROR_WATCHES;
-    if (!full && call->refused != RPC_ERROR_METHOD)
+    bool full = s->watched && call->refused == RPC_ERROR_WATCHES, mute = is_mute(s);
+    bool closed = call->refused == RPC_ERROR_METHOD || call->err.code == ERR_PROTOCOL;
+    if ((!full && !closed && !mute) || n->phase != NODE_READY || (mute && leave(s)))
         return false;
     submit_done(s);
     s->done = false;
@@ -263,6 +284,8 @@ static bool in_another_way(struct node_submit *s)
     enum node_submit_way next = choose(n);
     if (next <= s->way) {
         s->done = true; /* there is none */
+        if (!full)
+            leave(s);
         return false;
     }
     s->way = next;

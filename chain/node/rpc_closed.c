@@ -3,8 +3,8 @@
  * again for some time, always by an error of which nothing is known, counts as closed, so that the
  * caller takes another way. It counts as open again from its first result on.
  *
- * Only methods whose other way tells the same are counted, and only theirs are closed by a word
- * like "denied". Without bodies of blocks, for example, outcomes are unknown, and an endpoint may
+ * Only methods whose other way, or another endpoint, tells the same are counted, and only theirs are
+ * closed by a word like "denied". Without bodies of blocks, for example, outcomes are unknown, and an endpoint may
  * be broken for longer than it takes here. */
 #include <string.h>
 
@@ -19,13 +19,19 @@ enum {
     POOL_LAST = 1999,
 };
 
-static const char *const methods[RPC_CLOSED_METHODS] = {
-    "author_pendingExtrinsics", "author_submitAndWatchExtrinsic",
-    "chain_getBlockHash",       "chain_getFinalizedHead",
-    "chain_getHeader",          "chain_subscribeFinalizedHeads",
-    "chain_subscribeNewHeads",  "state_getMetadata",
-    "state_getRuntimeVersion",  "state_getStorage",
-    "state_queryStorageAt",     "state_subscribeRuntimeVersion"};
+static const char *const methods[RPC_CLOSED_METHODS] = {"author_pendingExtrinsics",
+                                                        "author_submitAndWatchExtrinsic",
+                                                        "author_submitExtrinsic",
+                                                        "chain_getBlockHash",
+                                                        "chain_getFinalizedHead",
+                                                        "chain_getHeader",
+                                                        "chain_subscribeFinalizedHeads",
+                                                        "chain_subscribeNewHeads",
+                                                        "state_getMetadata",
+                                                        "state_getRuntimeVersion",
+                                                        "state_getStorage",
+                                                        "state_queryStorageAt",
+                                                        "state_subscribeRuntimeVersion"};
 
 static struct rpc_closed *of(struct rpc *r, const char *method)
 {

@@ -82,9 +82,9 @@ static void end(struct pool_ask *q, bool failed, bool untold)
                              .pool = {.failed = failed,
                                       .untold = untold,
                                       .hashes = (const uint8_t(*)[32])(const void *)q->hashes.data,
-                                      .count = q->hashes.len / 32,
+                                      .count = untold ? 0 : q->hashes.len / 32,
                                       .pooled = q->pooled,
-                                      .pooled_count = q->pooled_count}});
+                                      .pooled_count = untold ? 0 : q->pooled_count}});
     for (size_t i = 0; i < q->pooled_count; i++)
         free((void *)q->pooled[i].bytes);
     free(q->pooled);

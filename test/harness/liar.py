@@ -2,7 +2,7 @@
 what the node says: by a rule of the test.
 
     lie(said)              None: the relay is told what the node said; else the list of messages that it is told instead
-    reply(method, params)  None: the node is asked; else a result that the node never gave, or a Refusal, and it is not asked
+    reply(method, params)  None: the node is asked; else a result that the node never gave, a Refusal or a Raw, and it is not asked
     tls                    (certificate, key): it speaks wss
     greeting               bytes that answer the upgrade to WebSocket; the connection ends behind them
     upgrade(head)          the bytes that answer it in place of the node's answer
@@ -54,6 +54,35 @@ class Refusal:
 
     def __init__(self, code, message, data=None):
         self.error = {'code': code, 'message': message, **({} if data is None else {'data': data})}
+
+
+class Raw:
+    """What is sent in place of an answer: bytes of the connection, made of the request. b'': silence; None: it is cut."""
+
+    def __init__(self, make):
+        self.make = make
+
+
+def answer(**members):
+    """An answer with these members, whatever JSON-RPC says of them."""
+    return Raw(lambda request: frame(json.dumps({'jsonrpc': '2.0', 'id': request['id'], **members}).encode()))
+
+
+# What is no answer, or none that a method may give.
+NO_ANSWERS = {
+    'cut': Raw(lambda request: None),
+    'closed as too big': Raw(lambda request: frame(b'\x03\xf1too big', opcode=8)),
+    'silence': Raw(lambda request: b''),
+    'a page': Raw(lambda request: frame(b'<html><body><h1>403 Forbidden</h1></body></html>')),
+    'half of it': Raw(lambda request: frame(b'{"jsonrpc":"2.0","id":%d,"result":"0x12' % request['id'])),
+    'null': answer(result=None),
+    'an empty object': answer(result={}),
+    'a list of null': answer(result=[None]),
+    'no bytes': answer(result='0x'),
+    'neither': answer(),
+    'an empty error': answer(error={}),
+    'a text as code': answer(error={'code': '-32601', 'message': 'Method not found'}),
+}
 
 
 def of_another_chain(method, params):
@@ -284,9 +313,18 @@ class Link:
             self.asked[request['id']] = method, params
             return True
         self.liar.lies[method] += 1
+        if isinstance(result, Raw):
+            self._raw(result.make(request))
+            return False
         said = {'error': result.error} if isinstance(result, Refusal) else {'result': None if result is Null else result}
         self._send({'jsonrpc': '2.0', 'id': request['id'], **said})
         return False
+
+    def _raw(self, data):
+        if data is None:
+            self.close()
+        elif data:
+            self.send(data)
 
     def _down(self):
         try:

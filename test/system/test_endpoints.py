@@ -2,8 +2,9 @@
 one is asked, the service goes on, and nothing waits without a word."""
 from harness import proc
 from harness.cases import CaseTest, load_tests  # noqa: F401
-from harness.liar import UNAVAILABLE, Lag, Liar, Limit, Pruned, Refusal, certificate, closed, closed_families, of_another_chain
+from harness.liar import NO_ANSWERS, UNAVAILABLE, Lag, Liar, Limit, Pruned, Refusal, certificate, closed, closed_families, of_another_chain
 from harness.relay import cli
+from harness.soak import size
 from harness.world import ALICE, BOB
 
 
@@ -306,6 +307,51 @@ class EndpointsTest(CaseTest):
                 relay = world.relay(f'two-{number}', endpoints=[liar.url, world.chain.ws])
                 world.wait_leader(relay)
                 self.sent(world, f'{method} at a start')
+                relay.kill()
+        self.assert_once(world)
+
+    MAIN = ('state_getStorage', 'author_pendingExtrinsics', 'author_submitAndWatchExtrinsic', 'chain_getBlock', 'state_queryStorageAt',
+            'chain_getHeader', 'state_getRuntimeVersion')
+
+    def test_what_is_no_answer(self):
+        """To a question of the main job: by its kind, from the start and while it leads. A good second endpoint is asked.
+        ./dev soak endpoints: each kind for each method."""
+        cases = size([(m, k) for k in NO_ANSWERS for m in self.MAIN],
+                     [(self.MAIN[i % len(self.MAIN)], k) for i, k in enumerate(NO_ANSWERS)] + self.MENDED)
+        world = self.world('--block-ms', '100', start=False, call_timeout_ms=1000)
+        for number, (method, kind) in enumerate(cases):
+            with self.subTest(method, kind=kind):
+                liar = self.liar(world, lambda asked, params, method=method, kind=kind: NO_ANSWERS[kind] if asked == method else None)
+                relay = world.relay(f'start-{number}', endpoints=[liar.url, world.chain.ws])
+                world.wait_leader(relay)
+                self.sent(world, f'{method} {kind} at a start', 30)
+                relay.kill()
+                rule, liar.reply = liar.reply, None
+                relay = world.relay(f'leads-{number}', endpoints=[liar.url, world.chain.ws])
+                world.wait_leader(relay)
+                liar.reply = rule
+                self.sent(world, f'{method} {kind} while it leads', 30)
+                self.assertGreater(liar.lies[method], 0)
+                relay.kill()
+        self.assert_once(world)
+        self.assertEqual(world.pg.query("SELECT id, outcome::text FROM txrelay.finished_transactions WHERE outcome <> 'ok'"), [])
+
+    # Each found the relay at its first endpoint for ever, or a result unknown, though the second one had it.
+    MENDED = [('chain_getHeader', 'cut'), ('state_getStorage', 'null'), ('state_getStorage', 'silence'),
+              ('author_pendingExtrinsics', 'an empty object'), ('author_submitAndWatchExtrinsic', 'null'),
+              ('author_submitAndWatchExtrinsic', 'silence')]
+
+    def test_no_way_to_submit(self):
+        """Reading goes well at the first endpoint; each way to submit is refused there."""
+        world = self.world('--block-ms', '100', '--newer-rpc', start=False)
+        for number, refusal in enumerate((Refusal(-32601, 'Method not found'), Refusal(403, 'Forbidden'))):
+            with self.subTest(refusal.error):
+                liar = self.liar(world, closed('author_submitAndWatchExtrinsic', 'author_submitExtrinsic',
+                                               'transactionWatch_v1_submitAndWatch', 'transaction_v1_broadcast', refusal=refusal))
+                relay = world.relay(f'reads-{number}', endpoints=[liar.url, world.chain.ws])
+                world.wait_leader(relay)
+                self.sent(world, f'over the second {number}', 60)
+                self.assertGreater(liar.lies['author_submitExtrinsic'], 0)
                 relay.kill()
         self.assert_once(world)
 
