@@ -31,7 +31,9 @@ static const char *const methods[RPC_CLOSED_METHODS] = {"author_pendingExtrinsic
                                                         "state_getRuntimeVersion",
                                                         "state_getStorage",
                                                         "state_queryStorageAt",
-                                                        "state_subscribeRuntimeVersion"};
+                                                        "state_subscribeRuntimeVersion",
+                                                        "transactionWatch_v1_submitAndWatch",
+                                                        "transaction_v1_broadcast"};
 
 static struct rpc_closed *of(struct rpc *r, const char *method)
 {

@@ -54,7 +54,7 @@ struct rpc_way_choice {
 
 enum {
     RPC_KNEE_MS = 500, /* of the back-off before a connection */
-    RPC_CLOSED_METHODS = 13,
+    RPC_CLOSED_METHODS = 15,
 };
 
 /* Refusals of a method without a result in between, by errors of which nothing is known. */
