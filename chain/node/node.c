@@ -10,9 +10,9 @@
  *              +-------------- RETRY_WAIT <----------------+
  *
  * ROTATE_WAIT stops the rpc of an endpoint that has a fault (another chain, metadata that does not
- * parse, no answers), or, while there are others, that cannot be reached, ends the connection during
- * the handshake, or twice in a row soon after it. RETRY_WAIT then moves to
- * the next endpoint: at once, or after a back-off if every endpoint has failed. */
+ * parse, no answers), or, while there are others, that cannot be reached, ends the connection
+ * during the handshake, or twice in a row soon after it. RETRY_WAIT then moves to the next
+ * endpoint: at once, or after a back-off if every endpoint has failed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

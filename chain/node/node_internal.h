@@ -41,7 +41,7 @@ struct endpoint {
     uint64_t lagged_at;            /* an account waited for a block that it lacked; 0: never */
     uint64_t slow_at;              /* it fell behind its own blocks; 0: never */
     uint64_t tried;                /* the last round in which it was left or failed */
-    unsigned soon_lost;            /* so often in a row its connection ended soon after READY */
+    unsigned soon_lost;            /* connections that ended soon after READY, in a row */
 };
 
 struct node {

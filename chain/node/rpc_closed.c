@@ -3,9 +3,9 @@
  * again for some time, always by an error of which nothing is known, counts as closed, so that the
  * caller takes another way. It counts as open again from its first result on.
  *
- * Only methods whose other way, or another endpoint, tells the same are counted, and only theirs are
- * closed by a word like "denied". Without bodies of blocks, for example, outcomes are unknown, and an endpoint may
- * be broken for longer than it takes here. */
+ * Only methods whose other way, or another endpoint, tells the same are counted, and only theirs
+ * are closed by a word like "denied". Without bodies of blocks, for example, outcomes are unknown,
+ * and an endpoint may be broken for longer than it takes here. */
 #include <string.h>
 
 #include "base/check.h"
