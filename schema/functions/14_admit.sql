@@ -248,6 +248,7 @@ BEGIN
     ELSIF p_reborn THEN
         v_former := ARRAY(SELECT o.id FROM outbox_presigned o WHERE o.account = p_account ORDER BY o.id);
         PERFORM must_be_free('leader_nonce', v_former);
+        PERFORM wait_briefly();
         UPDATE accounts t SET next_nonce = p_next, used_nonce = NULL, used_block = NULL, reborn = false,
             life_since = steady_clock() WHERE t.account = p_account;
         PERFORM outbox_end(p_account, v_former, array_fill('failed'::tx_outcome, ARRAY[cardinality(v_former)]),

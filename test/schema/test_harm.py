@@ -272,6 +272,7 @@ class Locks(Harm):
         return ([f'LOCK TABLE {v} IN ACCESS SHARE MODE' for v in views]
                 + [f'SELECT txrelay.cancel({x})' for x in (queued, signed, pending)]
                 + [f'SELECT txrelay.bump({x}, 50)' for x in (queued, pending, bumped)]
+                + [f'SAVEPOINT a; SELECT txrelay.cancel({x})' for x in (queued, signed)]
                 + ["SELECT txrelay.enqueue('alice', '\\x0102', key => 'k')",
                    f"SELECT pg_advisory_lock({key})", f"SELECT pg_advisory_lock(9001, {self.alice})",
                    f"SELECT pg_advisory_lock_shared(9001, {self.alice})",
@@ -360,6 +361,33 @@ class Locks(Harm):
                     self.other.rollback()
                     self.other.rows('SELECT pg_advisory_unlock_all()')
                     self.owner.rows('UPDATE txrelay.accounts SET reconcile_from = NULL WHERE reconcile_from IS NOT NULL')
+
+    def test_waits_have_a_bound(self):
+        """An application may lock a row after it was found free: whoever takes rows of an outbox bounds its waits."""
+        _, (pending, bumped) = self.pending(2, epoch=self.epoch)
+        queued, = self.enqueue()
+        body = b'\x84\0' + h32('alice') + b'\1' + bytes(68)
+        signed = self.app.value('SELECT txrelay.enqueue_signed(%s)', bytes([len(body) << 2 & 255 | 1, len(body) >> 6]) + body)
+        self.owner.rows("SELECT txrelay.feed_create('prices', 'alice', ARRAY[sha256('p')])")
+        statements = {**self.statements(queued, signed, pending, bumped), **self.sited_statements()}
+        late, = self.enqueue()
+        self.owner.rows("UPDATE txrelay.outbox SET deadline = clock_timestamp() - interval '1 s' WHERE id = %s", late)
+        reborn = self.register(self.relay, 'reborn', 46)
+        self.owner.rows('UPDATE txrelay.accounts SET reborn = true WHERE account = %s', reborn)
+        statements['leader_nonce'] = f"({reborn}, {self.claim(self.relay, account=reborn)['epoch']}, 0, true, true)"
+        names = [r[0] for r in self.owner.rows("""SELECT p.proname FROM pg_proc p WHERE p.pronamespace = 'txrelay'::regnamespace
+            AND p.proname LIKE 'leader\\_%%' AND p.prosrc ~ 'outbox_end|DELETE FROM outbox|UPDATE outbox|FROM outbox_full' ORDER BY 1""")]
+        self.assertGreater(len(names), 6)
+        self.other.rows('SELECT pg_advisory_lock(77)')
+        for name in names:
+            with self.subTest(statement=name):
+                self.relay.rows("SET lock_timeout = 0; SET statement_timeout = '20s'")
+                self.relay.begin()
+                try:
+                    self.relay.rows(f'SELECT txrelay.{name}{statements[name]}')
+                    self.refused('55P03', self.relay.rows, 'SELECT pg_advisory_xact_lock(77)')
+                finally:
+                    self.relay.rollback()
 
     def test_no_application_locks_a_row_by_itself(self):
         self.enqueue()

@@ -561,6 +561,24 @@ static void counts_from_the_highest_block(void **state)
     script_free(s);
 }
 
+/* The height is stored for good: one that no block follows is not, until it is dropped. */
+static void counts_from_no_invented_block(void **state)
+{
+    (void)state;
+    struct script *s = waiting(NULL, 0, -1);
+    for (uint64_t n = 99; n <= 102; n++) {
+        bool invented = n < 102;
+        feed(s, (struct manager_event){
+                    .type = MANAGER_EV_BEST,
+                    .best = {.number = s->best, .best_known = invented ? UINT64_C(1) << 40 : 0}});
+        block(s, n, 5, 0, NULL);
+        if (invented)
+            none(s, MANAGER_FX_STORE_HEARD);
+    }
+    assert_int_equal(expect(s, MANAGER_FX_STORE_HEARD)->number, 102);
+    script_free(s);
+}
+
 /* Whose clock counts? A block is made at each second; the loss was found in second 100. */
 static void counts_by_the_clocks_that_agree(void **state)
 {
@@ -1141,6 +1159,7 @@ int main(void)
         cmocka_unit_test(reaped_after_foreign_use),
         cmocka_unit_test(waits_an_era),
         cmocka_unit_test(counts_from_the_highest_block),
+        cmocka_unit_test(counts_from_no_invented_block),
         cmocka_unit_test(counts_without_a_clock),
         cmocka_unit_test(counts_by_the_clocks_that_agree),
         cmocka_unit_test(adopts_by_the_database_s_clock),
