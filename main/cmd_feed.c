@@ -1,5 +1,6 @@
 /* txrelay feed: create, list and steer feeds, which take numbered batches of redundant publishers;
  * and publish to one. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -29,6 +30,7 @@ struct feed {
     struct buf options; /* a JSON object, without its end */
     struct buf keys;    /* hexadecimal, with commas between */
     struct feed_push_options push;
+    bool unknown; /* show: there is no such feed */
 };
 
 /* What the first word says. The names of its words, and which of them is the first key. */
@@ -38,11 +40,18 @@ struct verb {
     void (*print)(void *arg, const struct conn_result *r);
 };
 
+static void print_show(void *arg, const struct conn_result *r)
+{
+    struct feed *f = arg;
+    f->unknown = conn_result_rows(r) == 0;
+    cli_print_record(arg, r);
+}
+
 static const struct verb verbs[] = {
     /* create is the first: it has more to pass than its words. */
     {"create", "feed_create.sql", "NAME ACCOUNT KEY...", 4, COMMAND_WORDS_MAX, 3, cli_print_value},
     {"list", "feed_list.sql", "", 1, 1, 0, cli_print_rows},
-    {"show", "feed_show.sql", "NAME", 2, 2, 0, cli_print_record},
+    {"show", "feed_show.sql", "NAME", 2, 2, 0, print_show},
     {"publishers", "feed_publishers.sql", "NAME KEY...", 3, COMMAND_WORDS_MAX, 2, cli_print_value},
     {"pause", "feed_pause.sql", "NAME REASON", 3, 3, 0, cli_print_value},
     {"resume", "feed_resume.sql", "NAME", 2, 2, 0, cli_print_value},
@@ -174,7 +183,12 @@ static int run_sql(struct feed *f, struct config *config)
         params[n++] = cli_text(buf_str(&f->options));
         params[n++] = cli_text(f->last ? f->last : "-1");
     }
-    return cli_run_sql(config, f->verb->file, n, params, f->verb->print, &f->args);
+    int rc = cli_run_sql(config, f->verb->file, n, params, f->verb->print, &f->args);
+    if (rc || !f->unknown)
+        return rc;
+    fprintf(stderr, "txrelay: no such feed: \"%.80s\": txrelay feed list lists them\n",
+            f->args.word[1]);
+    return EXIT_FAILED;
 }
 
 static int run_push(struct feed *f)
