@@ -76,7 +76,8 @@ static void ask_batch(struct service *s, const struct poll_effect *fx)
         const struct account *a = &s->accounts[fx->accounts[i]];
         b->accounts[i] = a->store_account;
         b->epochs[i] = a->epoch;
-        b->fingerprints[i] = fx->fingerprints[i];
+        /* The settings of an account with sites are read with its rows. */
+        b->fingerprints[i] = a->site ? -1 : fx->fingerprints[i];
     }
     b->run = (struct store_due){.count = fx->count,
                                 .accounts = b->accounts,

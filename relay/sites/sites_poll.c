@@ -46,8 +46,7 @@ void sites_polled(void *arg, size_t count, int64_t next_ms)
     struct site_host *h = arg;
     h->trouble[0] = 0;
     answer(h, (struct poll_event){.type = count ? POLL_EV_ROWS : POLL_EV_NO_ROWS},
-           (struct poll_event){.type = POLL_EV_REQUESTS,
-                               .requests = {.fingerprint = -1, .next_ms = next_ms}});
+           (struct poll_event){.type = POLL_EV_REQUESTS, .requests = {.next_ms = next_ms}});
     sites_want(h);
     start(h);
 }

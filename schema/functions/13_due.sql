@@ -155,6 +155,7 @@ BEGIN
                 (SELECT min(o.account) FROM outbox o WHERE o.account > f.account AND o.not_before IS NOT NULL),
                 (SELECT min(s.account) FROM outbox_presigned s WHERE s.account > f.account),
                 (SELECT min(p.account) FROM pending_transactions p WHERE p.account > f.account AND p.deadline IS NOT NULL),
+                (SELECT min(t.account) FROM site_transactions t WHERE t.account > f.account),
                 (SELECT min(c.account) FROM cancellations c WHERE c.account > f.account),
                 (SELECT min(b.account) FROM bumps b WHERE b.account > f.account)), f.n + 1
             FROM found f WHERE f.account IS NOT NULL AND f.n < p_most
@@ -206,8 +207,8 @@ BEGIN
         least(CASE WHEN q.deadline > v_now THEN q.deadline END, CASE WHEN p.deadline > v_now THEN p.deadline END,
             (SELECT min(o.not_before) FROM outbox o WHERE o.account = a.account AND o.not_before > v_now)) AS next
         FROM (SELECT min(o.deadline) AS deadline FROM outbox o WHERE o.account = a.account AND o.deadline IS NOT NULL) q,
-            (SELECT min(x.deadline) AS deadline FROM pending_transactions x WHERE x.account = a.account
-                AND x.deadline IS NOT NULL) p
+            (SELECT least((SELECT min(x.deadline) FROM pending_transactions x WHERE x.account = a.account AND x.deadline IS NOT NULL),
+                (SELECT min(x.deadline) FROM site_transactions x WHERE x.account = a.account)) AS deadline) p
         WHERE a.busy OFFSET 0) d ON true
     WHERE NOT a.led OR a.changed OR d.asked OR d.late OR (d.has_rows AND NOT a.paused) OR d.next <= v_ahead
     ORDER BY a.n;

@@ -66,7 +66,7 @@ END
 $$;
 
 -- The poll. kind row: a transaction without granted bytes that is not among p_known, in the order of leader_outbox and with its
--- bounds; none while the account is paused. kind stop: one that is to be stopped, known or not, with the outcome and the error
+-- bounds; none while the account is paused. Also those of p_known that were bumped, granted or not: their next bytes pay more. kind stop: one that is to be stopped, known or not, with the outcome and the error
 -- to record. One row at least; each has the ms until the next deadline or not_before (NULL: none), and paused.
 CREATE OR REPLACE FUNCTION txrelay.leader_site_rows(p_account int, p_epoch bigint, p_limit int, p_known bigint[])
 RETURNS TABLE (kind text, id bigint, call bytea, guard bigint, tip numeric, max_tip numeric, deadline_block bigint, traceparent text,
@@ -117,6 +117,14 @@ BEGIN
         SELECT 1 AS part, 'row' AS kind, n.id, n.call, n.guard, site_tip(a, n.id, n.tip, n.max_tip) AS tip, n.max_tip, n.deadline_block, n.traceparent, NULL::text AS outcome,
             NULL::text AS error, n.place
         FROM new n WHERE n.before < 16777216 AND n.place <= p_limit
+        UNION ALL
+        SELECT 1, 'row', x.id, x.call, x.guard, site_tip(a, x.id, x.tip, x.max_tip), x.max_tip, x.deadline_block, x.traceparent, NULL, NULL, 0
+        FROM bumps b CROSS JOIN LATERAL (
+            SELECT o.id, o.call, o.guard, o.tip, o.max_tip, o.deadline_block, o.traceparent FROM outbox o WHERE o.id = b.id
+            UNION ALL
+            SELECT t.id, t.call, t.guard, t.tip, t.max_tip, t.deadline_block, t.traceparent FROM site_transactions t WHERE t.id = b.id
+            OFFSET 0) x
+        WHERE b.account = p_account AND EXISTS (SELECT FROM unnest(p_known) k (id) WHERE k.id = b.id)
         UNION ALL
         SELECT 2, 'stop', c.id, NULL, NULL, NULL, NULL, NULL, NULL, 'cancelled', 'cancelled by ' || c.asked_by, c.id
         FROM cancellations c WHERE c.account = p_account AND c.asked_by <> ''

@@ -11,13 +11,17 @@ struct known *knowledge_of(const struct knowledge *k, uint64_t id)
     return one;
 }
 
-void knowledge_add(struct knowledge *k, uint64_t id, uint32_t guard, const struct site_terms *terms)
+bool knowledge_add(struct knowledge *k, uint64_t id, uint32_t guard, const struct site_terms *terms)
 {
-    if (knowledge_of(k, id))
-        return;
-    struct known *one = xcalloc(1, sizeof(*one));
+    struct known *one = knowledge_of(k, id);
+    if (one) {
+        one->terms = *terms;
+        return false;
+    }
+    one = xcalloc(1, sizeof(*one));
     *one = (struct known){.id = id, .guard = guard, .terms = *terms};
     HASH_ADD(hh, k->known, id, sizeof(one->id), one);
+    return true;
 }
 
 struct granted *knowledge_bytes(const struct knowledge *k, const void *hash)

@@ -143,16 +143,19 @@ void site_tables_load(struct site_tables *t, uint64_t load)
 
 /* ---- the poll ---- */
 
-static void tell_rows(struct site_tables *t, const struct store_site_rows *r)
+/* Returns how many are new; the terms of the others have changed. */
+static size_t tell_rows(struct site_tables *t, const struct store_site_rows *r)
 {
+    size_t fresh = 0;
     struct site_room_row *rows = xcalloc(r->count + 1, sizeof(*rows));
     for (size_t i = 0; i < r->count; i++) {
         rows[i] = row_of(&r->rows[i]);
-        knowledge_add(&t->knowledge, rows[i].id, r->rows[i].guard, &rows[i].terms);
+        fresh += (size_t)knowledge_add(&t->knowledge, rows[i].id, r->rows[i].guard, &rows[i].terms);
     }
     if (r->count)
         site_account_rows(t->config.account, rows, r->count);
     free(rows);
+    return fresh;
 }
 
 /* One that the room does not have yet is given by a later poll, and stopped by the one after it. */
@@ -178,10 +181,10 @@ static void on_rows(struct store_site_rows *s)
         if (s->err.code) {
             failed(r, "poll", &s->err);
         } else {
-            tell_rows(t, s);
+            size_t fresh = tell_rows(t, s);
             tell_stops(t, s);
             if (is_current(r))
-                t->config.polled(t->config.arg, s->count, s->next_ms);
+                t->config.polled(t->config.arg, fresh, s->next_ms);
         }
     }
     free_request(r);

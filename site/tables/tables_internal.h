@@ -39,7 +39,7 @@ struct knowledge {
 };
 
 struct known *knowledge_of(const struct knowledge *k, uint64_t id); /* NULL: it is not known */
-void knowledge_add(struct knowledge *k, uint64_t id, uint32_t guard,
+bool knowledge_add(struct knowledge *k, uint64_t id, uint32_t guard,
                    const struct site_terms *terms);
 void knowledge_grant(struct knowledge *k, uint64_t id, const struct site_hash *hash);
 void knowledge_forget(struct knowledge *k, struct known *one);

@@ -386,10 +386,27 @@ class Seen(Sites):
         left = [f'block 0x{h32(block).hex()} was retracted' for block in 'bc']
         self.assertEqual([(h['state'], h['error'], h['error_count']) for h in self.history(tx)], [('finalized', text, 1) for text in left])
 
+    def test_a_state_that_nobody_reports_is_refused(self):
+        tx, = self.enqueue()
+        g = self.grant(tx)
+        for outcome in (None, 'signed'):
+            self.refused('TR011', self.write, dict(kind='state', id=tx, hash=g['hash'], outcome=outcome, block=h32('b'), number=101))
+
+    def test_the_block_says_which_of_two_bytes_it_was(self):
+        """Newer ones at the same nonce are on record, and the chain took the first."""
+        tx, = self.enqueue()
+        first = self.bytes_of(tx, tag='first')
+        self.write(dict(first, kind='grant', member=SOUTH, tip=None))
+        self.grant(tx, tag='second')
+        self.read_final(self.included(first), next=[6, 6, 6])
+        self.assertEqual(self.status(tx)['hash'], '0x' + first['hash'].hex())
+        self.assertEqual([(x['outcome'], x['tip'], x['ended_at'] is None) for x in self.attempts(5)],
+                         [('included', 0, False), ('superseded', 2, False)])
+
     def test_p47_a_lost_nonce_is_told_as_a_removal_without_an_outcome(self):
         tx, = self.enqueue()
         self.grant(tx)
-        listener = self.listen('pending_tx_removed')
+        listener = self.listen('pending_tx_update', 'pending_tx_removed')  # it is in no state to be told
         self.read_final(next=[6, 6, 6])
         (_, text), = self.heard(listener)
         self.assertNotIn('outcome', text)
@@ -456,6 +473,31 @@ class Seen(Sites):
         self.grant(plain)
         self.assertEqual([r['tip'] for r in self.load()[0]['tx']], [4])
 
+    def test_a_bump_reaches_what_the_leader_has_already(self):
+        """The bytes that are alive pay what they pay, and the next ones pay the bump, at this relay too."""
+        waiting, granted, plain = self.enqueue(3)
+        self.policy(tip_cap=50)
+        self.grant(granted)
+        known = [waiting, granted, plain]
+        self.assertEqual([r['kind'] for r in self.poll(known=known)], [None])
+        for tx in (waiting, granted):
+            self.app.rows('SELECT txrelay.bump(%s, 9)', tx)
+        self.assertEqual({(r['kind'], r['id'], r['tip'], r['call']) for r in self.poll(known=known)},
+                         {('row', waiting, 9, b'\0\1'), ('row', granted, 9, b'\0\1')})
+        self.assertEqual(sorted(r['id'] for r in self.poll(known=[plain])), [waiting])  # a load gives what is granted
+
+    def test_a_sweep_names_the_deadline_of_what_is_granted(self):
+        """A quiet account is asked for nothing else."""
+        def due():
+            return self.relay.rows('SELECT has_requests, has_rows, next_ms > 0 FROM txrelay.leader_due(ARRAY[%s], ARRAY[%s::bigint], '
+                                   'ARRAY[NULL::bigint], 10000)', self.alice, self.epoch)
+        tx, = self.enqueue(deadline='2099-01-01')
+        self.grant(tx)
+        self.assertEqual(due(), [])
+        for seconds, said in ((5, (False, False, True)), (-1, (True, False, None))):
+            self.owner.rows("UPDATE txrelay.site_transactions SET deadline = clock_timestamp() + %s * interval '1 s'", seconds)
+            self.assertEqual(due(), [said])
+
     def test_the_poll_gives_what_is_new_in_order(self):
         first, second, third = self.enqueue(3)
         urgent, = self.enqueue(priority=5)
@@ -463,6 +505,8 @@ class Seen(Sites):
         rows = self.poll(limit=2)
         self.assertEqual([r['id'] for r in rows], [urgent, first])
         self.assertGreater(rows[0]['next_ms'], 10**9)
+        self.enqueue(not_before='2090-01-01Z')
+        self.assertLess(self.poll()[0]['next_ms'], rows[0]['next_ms'])  # until the first of both
         self.assertEqual([r['id'] for r in self.poll(limit=2, known=[urgent, first])], [second, third])
         self.assertEqual([(r['kind'], r['paused']) for r in self.poll(known=[urgent, first, second, third])], [(None, False)])
         self.relay.rows("SELECT txrelay.account_pause('alice', 'x')")

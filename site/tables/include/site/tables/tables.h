@@ -26,7 +26,7 @@ struct site_tables_config {
     /* A request failed. What has to follow from it is done; lost leaderships are for the host to
      * tell the election. */
     void (*failed)(void *arg, const char *request, const struct err *err);
-    /* An answer to site_tables_poll: how many rows it brought. next_ms: until the next one is
+    /* An answer to site_tables_poll: how many new rows it brought. next_ms: until the next one is
      * wanted; -1: when the doorbell rings. */
     void (*polled)(void *arg, size_t count, int64_t next_ms);
     /* The room has what the tables have: the last finalized block on record, and the nonce of
