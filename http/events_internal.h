@@ -15,7 +15,7 @@
 
 #include "api_internal.h"
 #include "base/list.h"
-#include "http/core/events.h"
+#include "http/core/told.h"
 #include "listen/listen.h"
 
 /* Events of the ring from `from` to before `end`, as every reader without a filter gets them. */
@@ -71,6 +71,8 @@ struct follower {
     char hash[API_HASH_HEX]; /* of its token */
     uint64_t joined, number; /* of the ring: when it joined; the next event */
     int64_t complete_us, split_us;
+    struct told *told; /* from the tables; NULL: nothing, or the ring is past it */
+    uint64_t told_until;
     struct {
         int64_t us, nonce, id;
         int32_t account;

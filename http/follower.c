@@ -13,8 +13,10 @@ enum { QUEUED_MAX = 64 << 10 };
 
 void follower__free(struct follower *f)
 {
-    if (!f->stream && !f->asking && !f->checking)
-        free(f);
+    if (f->stream || f->asking || f->checking)
+        return;
+    told_free(f->told);
+    free(f);
 }
 
 static void on_gone(void *arg)
@@ -107,7 +109,10 @@ static void gather(struct follower *f)
     struct hub *h = f->hub;
     for (; f->number < recent_end(h->recent) && h->text.len < QUEUED_MAX; f->number++) {
         const struct recent_event *ev = recent_at(h->recent, f->number);
-        if (recent_is_new(ev, f->number, f->joined, f->split_us) && event_wanted(&f->filter, ev))
+        if (f->told && told_is_over(f->told, ev))
+            f->told = told_free(f->told);
+        if (recent_is_new(ev, f->number, f->joined, f->split_us) && told_passes(f->told, ev) &&
+            event_wanted(&f->filter, ev))
             buf_put(&h->text, ev->text, ev->len);
     }
 }
@@ -147,7 +152,8 @@ static void pump(struct follower *f)
         f->behind = f->number < recent_end(h->recent);
         return;
     }
-    if (f->number >= f->joined && !f->filter.account && !f->filter.id && !*f->filter.state) {
+    if (f->number >= f->joined && !f->told && !f->filter.account && !f->filter.id &&
+        !*f->filter.state) {
         struct batch *b = batch_of(f);
         f->number = b->end;
         if (b->piece)
@@ -211,7 +217,8 @@ static void check_token(struct follower *f)
 
 void follower__beat(struct follower *f, uint64_t now)
 {
-    (void)now;
+    if (f->phase == FOLLOWER_RING && f->told && !f->behind && now >= f->told_until)
+        f->told = told_free(f->told);
     if (!f->written && !http_stream_queued(f->stream))
         comment(f, "still here");
     f->written = false;

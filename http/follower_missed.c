@@ -6,7 +6,10 @@
 #include "base/log.h"
 #include "events_internal.h"
 
-enum { PAGE_ROWS = 200 };
+enum {
+    PAGE_ROWS = 200,
+    PAST_MS = 60000 /* the ring is past what came from the tables */
+};
 
 static const int64_t DAY_US = 86400LL * 1000000;
 
@@ -62,6 +65,17 @@ static void send_rows(struct follower *f, const struct conn_result *r)
     buf_done(&text);
 }
 
+/* Both statements begin with account, nonce, id and time. */
+static void remember(struct follower *f, const struct conn_result *r, bool ended)
+{
+    for (int i = 0; i < conn_result_rows(r); i++)
+        told_put(f->told, &(struct told_row){.account = (int32_t)value_at(r, i, 0),
+                                             .nonce = value_at(r, i, 1),
+                                             .id = value_at(r, i, 2),
+                                             .updated_us = value_at(r, i, 3),
+                                             .ended = ended});
+}
+
 static void on_pending(struct conn_query *q, const struct conn_result *r)
 {
     struct follower *f = CONTAINER_OF(q, struct follower, query);
@@ -72,6 +86,7 @@ static void on_pending(struct conn_query *q, const struct conn_result *r)
     if (rows) {
         f->after.account = (int32_t)value_at(r, rows - 1, 0);
         f->after.nonce = value_at(r, rows - 1, 1);
+        remember(f, r, false);
         send_rows(f, r);
     }
     if (rows < PAGE_ROWS) {
@@ -82,6 +97,7 @@ static void on_pending(struct conn_query *q, const struct conn_result *r)
         } else {
             f->number = all ? f->joined : recent_first(recent);
             f->phase = FOLLOWER_RING;
+            f->told_until = loop_now_ms(f->hub->api->loop) + PAST_MS;
         }
     }
     follower__go_on(f);
@@ -104,10 +120,11 @@ static void on_ended(struct conn_query *q, const struct conn_result *r)
         return;
     int rows = conn_result_rows(r);
     if (rows) {
-        f->after.us = value_at(r, rows - 1, 0);
-        f->after.account = (int32_t)value_at(r, rows - 1, 1);
-        f->after.nonce = value_at(r, rows - 1, 2);
-        f->after.id = value_at(r, rows - 1, 3);
+        f->after.account = (int32_t)value_at(r, rows - 1, 0);
+        f->after.nonce = value_at(r, rows - 1, 1);
+        f->after.id = value_at(r, rows - 1, 2);
+        f->after.us = value_at(r, rows - 1, 3);
+        remember(f, r, true);
         send_rows(f, r);
     }
     if (rows < PAGE_ROWS) {
@@ -152,6 +169,8 @@ static void on_position(struct conn_query *q, const struct conn_result *r)
     int64_t kept_us = value_at(r, 0, 1);
     f->complete_us = value_at(r, 0, 0);
     f->split_us = recent_split(f->hub->recent, f->complete_us);
+    told_free(f->told);
+    f->told = told_new();
     if (f->since_us < kept_us && f->since_us > DAY_US)
         send_gap(f, kept_us);
     f->after.us = f->since_us;

@@ -70,8 +70,10 @@ static void on_event(void *arg, const struct listen_event *ev)
     char id[EVENT_ID_TEXT];
     struct recent_event row = {.updated_us = ev->updated_at_us,
                                .id = ev->id,
+                               .nonce = ev->nonce,
                                .account = ev->account,
                                .ended = ev->kind == LISTEN_FINISHED,
+                               .removed = ev->kind == LISTEN_REMOVED,
                                .passing = ev->kind == LISTEN_UPDATE};
     h->position_us = ev->position_us;
     follower__forget_batches(h);

@@ -1,6 +1,6 @@
 -- Ends as lines of JSON, in order: $1 .. $4 after this time (microseconds since 1970), account, nonce (-1: none) and id (0: filler),
 -- $5 and before this time, $6 rows, $7 account or 0, $8 transaction or 0, $9 state or outcome or NULL.
-SELECT (extract(epoch FROM f.finished_at) * 1000000)::bigint, f.account, coalesce(f.nonce, -1), coalesce(f.id, 0),
+SELECT f.account, coalesce(f.nonce, -1), coalesce(f.id, 0), (extract(epoch FROM f.finished_at) * 1000000)::bigint,
     json_strip_nulls(json_build_object('event', 'finished', 'account', a.alias, 'account_id', '0x' || encode(a.account_id, 'hex'),
         'id', f.id, 'nonce', f.nonce, 'state', f.state, 'outcome', f.outcome, 'hash', '0x' || encode(f.hash, 'hex'),
         'block_hash', '0x' || encode(f.block_hash, 'hex'), 'block_number', f.block_number, 'error', nullif(f.error, ''),

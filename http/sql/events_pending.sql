@@ -1,6 +1,6 @@
 -- Pending rows as lines of JSON, in order: $1, $2 after this account and nonce, $3 rows, $4 account or 0, $5 transaction or 0,
 -- $6 state or NULL.
-SELECT p.account, p.nonce,
+SELECT p.account, p.nonce, coalesce(p.id, 0), (extract(epoch FROM p.updated_at) * 1000000)::bigint,
     json_strip_nulls(json_build_object('event', 'new', 'account', a.alias, 'account_id', '0x' || encode(a.account_id, 'hex'),
         'id', p.id, 'nonce', p.nonce, 'state', p.state, 'hash', '0x' || encode(p.hash, 'hex'),
         'block_hash', '0x' || encode(p.block_hash, 'hex'), 'block_number', p.block_number, 'error', nullif(p.error, ''),

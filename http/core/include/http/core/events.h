@@ -18,8 +18,10 @@ enum { EVENT_STATE_MAX = 24 };
 struct recent_event {
     int64_t updated_us; /* by the database's clock */
     int64_t id;         /* 0: a filler */
+    int64_t nonce;      /* -1: none */
     int32_t account;
     bool ended;
+    bool removed;  /* from its nonce, without an end */
     bool passing;  /* a state between two others: the next event of its id replaces it */
     bool replaced; /* by the ring */
     char state[EVENT_STATE_MAX], outcome[EVENT_STATE_MAX]; /* "": none */
