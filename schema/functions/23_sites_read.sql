@@ -66,8 +66,9 @@ END
 $$;
 
 -- The poll. kind row: a transaction without granted bytes that is not among p_known, in the order of leader_outbox and with its
--- bounds; none while the account is paused. Also those of p_known that were bumped, granted or not: their next bytes pay more. kind stop: one that is to be stopped, known or not, with the outcome and the error
--- to record. One row at least; each has the ms until the next deadline or not_before (NULL: none), and paused.
+-- bounds; none while the account is paused. Also those of p_known that were bumped, granted or not: their next bytes pay more.
+-- kind stop: one that is to be stopped, known or not, with the outcome and the error to record. One row at least; each has the ms
+-- until the next deadline or not_before (NULL: none), and paused.
 CREATE OR REPLACE FUNCTION txrelay.leader_site_rows(p_account int, p_epoch bigint, p_limit int, p_known bigint[])
 RETURNS TABLE (kind text, id bigint, call bytea, guard bigint, tip numeric, max_tip numeric, deadline_block bigint, traceparent text,
     outcome text, error text, next_ms bigint, paused boolean)
