@@ -92,7 +92,7 @@ class Policy(Case):
                  'tip_step': 0, 'tip_cap': None, 'tip_step_percent': 0, 'tip_after_blocks': 0, 'skip_after_blocks': 0,
                  'requeue_usurped': False, 'low_balance': None, 'retry_refusals': None}
         nonces = {'next_nonce': None, 'used_nonce': None, 'used_block': None, 'seen_block': None, 'reconcile_from': None,
-                  'lost_since_ms': None, 'lost_until': None, 'era_immortal': True}
+                  'lost_since_ms': None, 'lost_until': None, 'era_immortal': True, 'suspension_text': None}
         self.assertEqual(self.facts(epoch), {**nonces, **unset})
         self.assertEqual({k: v for k, v in self.look(epoch)[0].items() if k in unset}, unset)
         self.relay.value("SELECT txrelay.account_policy('alice')")
