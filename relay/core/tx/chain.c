@@ -224,8 +224,10 @@ static bool waits_for_beat(const struct manager *m)
 void manager__chain_tick(struct manager *m, bool block)
 {
     m->chain_tick.count++;
-    if (m->chain.version_since != UINT64_MAX && m->chain.up)
+    if (m->chain.version_since != UINT64_MAX && m->chain.up) {
         manager__fx(m, MANAGER_FX_RECHECK_RUNTIME);
+        manager__version_check(m);
+    }
     m->send.gate_shut =
         false; /* GATE_OPEN may have come before the refusal that it answers: ask the gate again */
     if (block) {

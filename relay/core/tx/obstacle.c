@@ -219,6 +219,18 @@ static bool signature(const struct manager *m, struct obstacle *ret)
                  "no metadata yet; the relay's log has the reason");
 }
 
+/* It is over, or a suspension, when a later block is final; a chain may make none by itself. */
+static bool version(const struct manager *m, struct obstacle *ret)
+{
+    if (m->chain.version_since == UINT64_MAX)
+        return false;
+    return found(
+        ret, OBSTACLE_SIGNATURE,
+        "transaction_version is %u and calls were accepted for %u: nothing is signed; if it "
+        "still is when a block after %llu is final, the account is suspended",
+        m->chain.transaction_version, m->account.transaction_version, (ull)m->chain.version_since);
+}
+
 /* Where the row is can only be known by submitting it again, or by the next blocks. */
 static bool pool(const struct manager *m, struct obstacle *ret)
 {
@@ -274,7 +286,7 @@ void manager_obstacle(const struct manager *m, uint64_t now, struct obstacle *re
         return;
     if (suspended(m, ret) || lost_commits(m, ret) || behind(m, ret) || question(m, ret) ||
         gate(m, ret) || no_blocks(m, now, ret) || finality(m, now, ret) || unread(m, ret) ||
-        unseen(m, ret) || signature(m, ret) || head(m, ret))
+        unseen(m, ret) || version(m, ret) || signature(m, ret) || head(m, ret))
         return;
     pool(m, ret);
 }

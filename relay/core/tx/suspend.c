@@ -26,6 +26,8 @@
 #include "effects.h"
 #include "stop.h"
 
+enum { NO_NEXT_BLOCK_MS = 30000 };
+
 bool manager__blocked(const struct manager *m)
 {
     bool reaped = m->suspension.why == MANAGER_SUSPENSION_REAPED && !PLANTED(REAPED_SENDS);
@@ -249,9 +251,18 @@ bool manager_has_version(const struct manager *m)
     return m->account.transaction_version != 0;
 }
 
+/* Is the block at which the version was heard, or the next one, final? A chain that makes blocks on
+ * demand may have no next one: then the block itself, while the node says the same for this long. */
+static bool version_is_final(const struct manager *m)
+{
+    if (m->final.processed != m->chain.version_since)
+        return m->final.processed > m->chain.version_since;
+    return m->now >= m->chain_tick.block_at + NO_NEXT_BLOCK_MS;
+}
+
 /* Nothing is signed from the first answer on. It suspends the account, which only an operator ends,
- * if it still holds when a block above the one at which it was heard is final: until then the node
- * is asked again with each tick, and may take it back. */
+ * if it still holds when that is final: until then the node is asked again with each tick, and may
+ * take it back. */
 void manager__version_check(struct manager *m)
 {
     uint32_t accepted = m->account.transaction_version, now = m->chain.transaction_version;
@@ -274,7 +285,7 @@ void manager__version_check(struct manager *m)
     }
     if (!heard_is_near(m->chain.finalized, m->chain.version_since))
         m->chain.version_since = m->chain.finalized; /* that height was invented */
-    if (m->final.processed > m->chain.version_since)
+    if (version_is_final(m))
         manager__suspend(
             m, MANAGER_SUSPENSION_TRANSACTION_VERSION,
             "transaction_version is %u and calls were accepted for %u: they may mean something "

@@ -268,6 +268,32 @@ static void version_of_an_admission_under_way(void **state)
     script_free(s);
 }
 
+/* A chain that makes blocks on demand makes none after the one that brought the new runtime. It is
+ * final, and the node goes on saying so: an operator is asked. */
+static void version_on_a_chain_without_blocks(void **state)
+{
+    (void)state;
+    struct script *s = leading_looking(5);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    while (s->finalized < s->best)
+        finalized(s, 5, 0, NULL);
+    version(s, 7);
+    uint64_t heard_at = s->now;
+    for (unsigned i = 0; !count_of(s, MANAGER_FX_STORE_PAUSE); i++) {
+        assert_true(i < 100);
+        tick(s);
+        if (s->now < heard_at + 25000) {
+            none(s, MANAGER_FX_STORE_PAUSE);
+            expect(s, MANAGER_FX_RECHECK_RUNTIME);
+        }
+    }
+    expect_pause(s, MANAGER_SUSPENSION_TRANSACTION_VERSION, "accepted for 6");
+    assert_true(s->now <= heard_at + 60000);
+    script_free(s);
+}
+
 /* The node takes it back before the block is final: nobody is needed, and nothing was signed. */
 static void version_taken_back(void **state)
 {
@@ -896,6 +922,7 @@ int main(void)
         cmocka_unit_test(payment_without_rows),
         cmocka_unit_test(version_stops),
         cmocka_unit_test(old_look_is_no_order),
+        cmocka_unit_test(version_on_a_chain_without_blocks),
         cmocka_unit_test(version_taken_back),
         cmocka_unit_test(version_is_back),
         cmocka_unit_test(first_version),

@@ -97,6 +97,26 @@ static void refused_write(void **state)
     script_free(s);
 }
 
+/* The chain may make no later block by itself, and then the account waits for longer than a few
+ * seconds. */
+static void another_version(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    for (unsigned i = 7; i >= 6; i--) {
+        feed(s, (struct manager_event){
+                    .type = MANAGER_EV_RUNTIME,
+                    .chain = {.spec_version = ++s->spec, .transaction_version = i}});
+        if (i == 6)
+            expect_none(s);
+        else
+            expect_obstacle(s, OBSTACLE_SIGNATURE,
+                            "transaction_version is 7 and calls were "
+                            "accepted for 6: nothing is signed");
+    }
+    script_free(s);
+}
+
 static void no_key(void **state)
 {
     (void)state;
@@ -415,6 +435,7 @@ int main(void)
         cmocka_unit_test(behind_a_row),
         cmocka_unit_test(refused_write),
         cmocka_unit_test(no_key),
+        cmocka_unit_test(another_version),
         cmocka_unit_test(nothing_to_sign_left),
         cmocka_unit_test(suspended),
         cmocka_unit_test(suspended_by_another),
