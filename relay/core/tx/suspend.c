@@ -251,8 +251,9 @@ bool manager_has_version(const struct manager *m)
     return m->account.transaction_version != 0;
 }
 
-/* Is the block at which the version was heard, or the next one, final? A chain that makes blocks on
- * demand may have no next one: then the block itself, while the node says the same for this long. */
+/* Is a block above the one at which the version was heard final? A chain that makes blocks on
+ * demand may make none: then that block itself counts, when the node has said the same for a time.
+ */
 static bool version_is_final(const struct manager *m)
 {
     if (m->final.processed != m->chain.version_since)
