@@ -286,8 +286,8 @@ static void states(struct account *a, const struct manager_effect *fx)
     store_state_start(a->service->store, &op->u.state, op_stored);
 }
 
-/* Requeued rows send no notification: wake the outbox poller ourselves, nor for what may be
- * admitted again: the leader may be about to fall asleep. */
+/* Neither rows that go back to the outbox nor what may be admitted again is notified, and the
+ * leader may be about to fall asleep: it polls the outbox. */
 static void stored_and_rings(struct store_req *req)
 {
     struct account *a = op_of(req)->account;

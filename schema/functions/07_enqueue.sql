@@ -75,7 +75,7 @@ END
 $$;
 
 -- One statement finds the account by its alias, writes row and key, and tries the doorbell. Every
--- transaction pays for every node of an expression again (README.md, "What enqueue costs").
+-- transaction pays for every node of an expression again (docs/speed.md).
 CREATE OR REPLACE FUNCTION txrelay.enqueue(account text, call bytea, key text DEFAULT NULL, priority bigint DEFAULT 0,
     not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL, creator text DEFAULT NULL,
     spec_version bigint DEFAULT NULL, tip numeric DEFAULT NULL, max_tip numeric DEFAULT NULL,

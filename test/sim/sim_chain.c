@@ -68,8 +68,8 @@ enum fate fate_of(const struct world *w, const struct tx *t)
     return has(w, FEATURE_RETRIES) && t->id % 13 == 4 ? FATE_FAILS_INSIDE : FATE_OK;
 }
 
-/* (tip + 1) x how many of them a block could hold (facts: pool.md 3.4.2); a filler's call is the
- * shortest there is. `flat`: a chain on which the weight decides, and it is the same for all. */
+/* As the runtime computes it: (tip + 1) x how many of them a block could hold; a filler's call is
+ * the shortest there is. `flat`: a chain on which the weight decides, and it is the same for all. */
 uint64_t priority_of(const struct world *w, const struct tx *t)
 {
     if (w->plan.flat)

@@ -1,4 +1,4 @@
-/* One node: its view of the chain, its pool, its watches (facts: pool.md). A single-state pool,
+/* One node: its view of the chain, its pool, its watches. A single-state pool,
  * or a fork-aware one as far as clients see the difference: 1013 until finality without a ban,
  * no `retracted`. Queues are not kept apart: what follows on from the best nonce is ready, the
  * rest is future. */
@@ -125,7 +125,7 @@ void pool_drop_watches(struct world *w, int node, int relay, uint32_t life, uint
             n->watches[i].used = false;
 }
 
-/* ---- submissions (pool.md 2.3.1) ---- */
+/* ---- submissions ---- */
 
 /* Bytes of the account's former life whose row is no longer open. Who has kept them could have
  * them included again; nodes forget them here, because no relay can do anything about them. */
@@ -366,7 +366,7 @@ bool pool_has_next(const struct world *w, int node)
     return pool_take(w, node, &next, skip);
 }
 
-/* ---- a new best block (pool.md 3.7) ---- */
+/* ---- a new best block ---- */
 
 static void retract(struct world *w, int node, uint32_t block)
 {
@@ -521,7 +521,7 @@ static struct watch *some_watch(struct world *w, int node)
     return NULL;
 }
 
-/* It says that a block holds it, or even that it is final, and that is not so (pool.md 1.6.16). */
+/* It says that a block holds it, or even that it is final, and that is not so. */
 void pool_false_in_block(struct world *w, int node)
 {
     struct watch *x = some_watch(w, node);

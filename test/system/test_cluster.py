@@ -1,4 +1,4 @@
-"""A Patroni cluster of three under load (issue 4, family P): a planned switchover, the primary killed, the primary stopped and let
+"""A Patroni cluster of three under load: a planned switchover, the primary killed, the primary stopped and let
 run on when another has long taken its place. Three relays and the application have one connection string that names all members;
 nobody tells them anything. synchronous_mode is on, so no commit is lost, and the invariants must hold as if nothing had happened.
 

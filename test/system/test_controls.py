@@ -1,4 +1,4 @@
-"""What an application can say about its transactions: deadline, cancel, guard, priority, not_before (issue 3, item 7)."""
+"""What an application can say about its transactions: deadline, cancel, guard, priority, not_before."""
 import time
 import unittest
 

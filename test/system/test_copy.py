@@ -1,5 +1,5 @@
 """A database that is brought back from a copy of its disk: no other timeline says so, but the chain's nonce is above the
-table's. What the copy has in its outbox and the chain already holds is adopted, not sent again (design section 5)."""
+table's. What the copy has in its outbox and the chain already holds is adopted, not sent again (docs/design.md, section 4)."""
 import shutil
 import unittest
 

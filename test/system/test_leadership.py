@@ -1,5 +1,5 @@
 """Leadership on real parts: hang, lost lock session, half-open and black-holed connections, step-down, drain, poolers, wall
-clocks, takeover time (requirements S, L, G; the section on locks of test/cases.md). Every test ends with the invariants against the chain
+clocks, takeover time (test/cases.md, the section on locks). Every test ends with the invariants against the chain
 and with no write under an old epoch (harness/leadership.py). Longer: TXRELAY_HANG_S=60 TXRELAY_KILLS=50."""
 import os
 import re

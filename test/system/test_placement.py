@@ -1,4 +1,4 @@
-"""Placement over the members (issue 4, items 5 and 6): five relays share 200 accounts by the hash ring; a rolling restart
+"""Placement over the members: five relays share 200 accounts by the hash ring; a rolling restart
 under load. Figures are printed."""
 import itertools
 import os

@@ -1,4 +1,4 @@
-"""Two-phase commit (issue 5): enqueue in a transaction that is prepared, with the leader awake and asleep."""
+"""Two-phase commit: enqueue in a transaction that is prepared, with the leader awake and asleep."""
 import time
 import unittest
 

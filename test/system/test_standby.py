@@ -1,5 +1,5 @@
-"""A physical standby is promoted while the old primary still runs, so that the lock can be had twice (design section 5, family P
-160, 161). The application goes over to the new primary; one relay stays at the old one, another goes to the new one. On the
+"""A physical standby is promoted while the old primary still runs, so that the lock can be had twice (docs/design.md,
+section 4). The application goes over to the new primary; one relay stays at the old one, another goes to the new one. On the
 chain nothing may happen twice and no nonce may be used for two transactions."""
 import os
 import re

@@ -1,10 +1,7 @@
 /* The step: one event changes the state, then the pump turns what is wished and allowed now into
  * effects.
  *
- *   IDLE -> LOAD_WAIT -> CHAIN_WAIT [-> ERA_WAIT] -> PROBE_POOL_WAIT -> PROBE_NONCE_WAIT -> LEADING
- *
- * Once LEADING, probes go on beside the other work without leaving the phase. See
- * relay/core/tx/manager.h for the contract and state.h for the files. */
+ * See relay/core/tx/manager.h for the contract and state.h for the files. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -181,7 +178,6 @@ static void (*const pumps[])(struct manager *m) = {
     manager__sign_pump,
     /* New nonces come after everything that could change the next one or the room that is left. */
     manager__admit_pump,
-    /* Nothing above needs the answer of this step's poll. */
     /* Sets the deadline of the slow tick, by what all others left waiting. */
     manager__stall_pump,
 };

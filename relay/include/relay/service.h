@@ -1,6 +1,6 @@
 /* The service: one relay process. Wires store, listen, election, chain and one manager per account
- * on one loop. Everything that is decided is decided in the pure cores (manager.h, wake.h,
- * election/elector.h); this door carries events in and effects out.
+ * on one loop. Everything that is decided is decided in the pure cores (manager.h,
+ * relay/core/poll/poll.h, election/core/elector.h); this adapter carries events in and effects out.
  *
  * Roles: a database is configured -> leader or follower per account, never anything else,
  * however long the database is out of reach. No database is configured -> standalone: the same

@@ -61,7 +61,7 @@ void store_due_start(struct store *s, struct store_due *r, store_cb cb);
 
 struct store_outbox_row {
     int64_t id;
-    struct store_bytes call; /* fixed: the whole extrinsic */
+    struct store_bytes call; /* presigned: the whole extrinsic */
     bool presigned, waited;  /* it is presigned; and has waited for a block */
     int32_t priority;
     int64_t deadline_ms; /* wall clock, -1: none */

@@ -34,7 +34,7 @@ enum {
  *   UNSENT -> SUBMITTED -> POOLED -> IN_BLOCK -> ENDING -> FINISHING -> (gone)
  */
 enum row_state {
-    ROW_UNSENT,    /* committed, not submitted; not before tick `suspension` */
+    ROW_UNSENT,    /* committed, not submitted; not before `not_before_tick` */
     ROW_SUBMITTED, /* on the wire, no answer yet */
     ROW_POOLED,    /* a pool has it */
     ROW_UNSURE,    /* only a probe can decide */
@@ -108,7 +108,7 @@ struct row {
     char *note;              /* owned: the node's last refusal */
     struct row_stop *stop;   /* owned; NULL: go on */
     struct row_terms *terms; /* owned; NULL: none */
-    struct list activity;    /* in manager.news while POOLED or IN_BLOCK, oldest news first */
+    struct list activity;    /* in the line's while POOLED or IN_BLOCK, oldest news first */
     uint32_t spec_version;
     uint32_t guard;           /* of the runtime; 0: none */
     uint32_t not_before_tick; /* UNSENT: submit from this tick on */

@@ -11,11 +11,8 @@
  * - repair asks the pool first, then the nonce at the best block, and only then sends the same
  *   bytes.
  *
- *   IDLE -> LOAD_WAIT -> CHAIN_WAIT -> PROBE_POOL_WAIT -> PROBE_NONCE_WAIT -> LEADING
- *             ^  (chunks)   (node up)    (which of ours     (which are        |  | probe again when
- *             |                           does it hold?)     in blocks?)      |  | rows are unsure
- *             +------------------- unknown outcome of a write ---------------+  |
- *   any -> IDLE on demotion                                                      |
+ * phase_table.c has the phases and their moves; docs/design.md, section 3, shows them. Once
+ * LEADING, probes go on beside the other work without leaving the phase.
  *
  * Where the database may have lost commits, CHAIN_WAIT and the first probe also collect what the
  * blocks and the pool hold at nonces that it does not know, and ADOPT comes before LEADING
