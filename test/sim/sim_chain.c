@@ -69,7 +69,8 @@ enum fate fate_of(const struct world *w, const struct tx *t)
 }
 
 /* As the runtime computes it: (tip + 1) x how many of them a block could hold; a filler's call is
- * the shortest there is. `flat`: a chain on which the weight decides, and it is the same for all. */
+ * the shortest there is. `flat`: a chain on which the weight decides, which is the same for all.
+ */
 uint64_t priority_of(const struct world *w, const struct tx *t)
 {
     if (w->plan.flat)

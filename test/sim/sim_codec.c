@@ -1,7 +1,7 @@
 /* Keys and extrinsics of the simulated chain: an extrinsic is 24 bytes, its number in the
  * world's list first and its call last. The linker turns the product's calls of the chain's
- * format to here (--wrap); what surrounds them, relay/account/sign.c and relay/account/account_presigned.c, runs as
- * it is. */
+ * format to here (--wrap); what surrounds them, relay/account/sign.c and account_presigned.c, runs
+ * as it is. */
 #include <string.h>
 
 #include "chain/codec/codec.h"
