@@ -5,6 +5,7 @@ cd "$(dirname "$0")/../.."
 name="${2#system.test_}-$1"
 log="build/system/$name.log"
 [ "$1" = fork-aware ] && export TXRELAY_POOL=fork-aware TXRELAY_KILL_ROUNDS=3
+export TXRELAY_LANE=system
 begun=$SECONDS
 (cd test && exec "$PY" -m unittest -v "$2") >"$log" 2>&1
 rc=$?

@@ -442,6 +442,7 @@ class Leadership(unittest.TestCase):
 
     # ---- how long ----
 
+    @unittest.skipIf(os.environ.get('TXRELAY_LANE') == 'system', 'the lane `figures` runs it, alone on the machine')
     def test_158_159_takeover_time(self):
         """kill -9 of the leader, again and again, under load: from the kill to the successor's account.ready."""
         world = self.world()
