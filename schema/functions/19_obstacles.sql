@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION txrelay.leader_obstacles(p_accounts int[], p_epochs b
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
-    v_timeline int := timeline();
+    v_timelines int[] := timelines();
     v_count int := batch_size('leader_obstacles', cardinality(p_accounts), cardinality(p_epochs), cardinality(p_codes),
         cardinality(p_details), cardinality(p_lasted_ms));
 BEGIN
@@ -16,7 +16,7 @@ BEGIN
         SELECT DISTINCT ON (b.account) b.account, b.epoch, left(b.code, 40) AS code, coalesce(left(b.detail, 500), '') AS detail,
             v_now - least(greatest(b.lasted_ms, 0), 86400000) * interval '1 ms' AS since
         FROM unnest(p_accounts, p_epochs, p_codes, p_details, p_lasted_ms) WITH ORDINALITY b (account, epoch, code, detail, lasted_ms, n)
-        JOIN leadership l ON l.subject = b.account AND l.epoch = b.epoch AND l.holder IS NOT NULL AND l.timeline = v_timeline
+        JOIN leadership l ON l.subject = b.account AND l.epoch = b.epoch AND l.holder IS NOT NULL AND l.timeline = ANY (v_timelines)
         ORDER BY b.account, b.n DESC
     ), gone AS (
         DELETE FROM obstacles o USING led WHERE o.account = led.account AND led.code IS NULL RETURNING o.account

@@ -647,8 +647,19 @@ class Closed(Case):
                 self.assertEqual(self.relay.rows('SELECT lost FROM txrelay.leader_due(ARRAY[%s], ARRAY[%s::bigint], ARRAY[NULL::bigint], '
                                                  '0)', self.alice, epoch), [])
                 self.assertIsNone(self.facts(epoch)['reconcile_from'])
+                self.assertEqual(self.relay.value("SELECT txrelay.leader_obstacles(ARRAY[%s], ARRAY[%s::bigint], '{node}', '{none answers}', "
+                                                  "'{6000}')", self.alice, epoch), 1)
+                self.assertEqual(self.app.rows('SELECT code, reason FROM txrelay.blocked_accounts'), [('node', 'none answers')])
                 self.finish(self.relay, epoch, (0, h32(0), h32('block'), 'ok'))
                 self.assertEqual(self.app.value('SELECT txrelay.cancel(%s)', self.enqueue()[0]), 'cancelled')
+
+    def test_r9_one_function_asks_for_the_wal(self):
+        """And two call it: one that catches the refusal, and the fence, for claims that were made with it."""
+        def use(what):
+            return {n for n, in self.owner.rows("SELECT proname FROM pg_proc WHERE pronamespace = 'txrelay'::regnamespace AND "
+                                                "regexp_replace(prosrc, '--[^\n]*', '', 'g') ~ %s", what)}
+        self.assertEqual(use(r'\mpg_\w*(wal|lsn|recovery)\w*\('), {'timeline'})
+        self.assertEqual(use(r'\mtimeline\('), {'timelines', 'subject_fence'})
 
     def test_r9_another_start_of_the_server_is_a_failover(self):
         self.close('0A000')
