@@ -44,6 +44,7 @@ CREATE OR REPLACE FUNCTION txrelay.operation_note(p_action text, p_id bigint, p_
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
     IF is_operator() THEN
+        PERFORM repair_ids(); -- the first one to write after a copy may be an operator
         INSERT INTO operations (who, login, via, action, transaction, account, subject, arguments, before, after, answer)
             VALUES (coalesce(nullif(current_setting('txrelay.operator', true), ''), session_user), session_user,
                 current_setting('application_name'), p_action, p_id, p_account, p_subject, jsonb_strip_nulls(p_arguments), p_before,

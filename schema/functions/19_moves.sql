@@ -12,30 +12,40 @@ BEGIN
 END
 $$;
 
--- How many ids the sequence would give again. 0: none. The sequence is asked by a function: a scan of it
--- would be compiled where sequential scans are off.
-CREATE OR REPLACE FUNCTION txrelay.ids_behind() RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+-- Each sequence of this schema, the highest number that the records show of it, and how far it is behind. margin: what a repair
+-- leaves out, because others may draw numbers meanwhile; none of subjects, which few register. A test compares the list with the
+-- catalog, which each claim would have to read otherwise.
+CREATE OR REPLACE FUNCTION txrelay.sequences() RETURNS TABLE (sequence regclass, given bigint, behind bigint, margin int)
+LANGUAGE plpgsql SECURITY DEFINER ROWS 5 SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 BEGIN
-    RETURN greatest(0, highest_id() - coalesce(pg_sequence_last_value('txrelay.transaction_id'), 0));
+    RETURN QUERY SELECT s.sequence, s.given, greatest(0, s.given - coalesce(pg_sequence_last_value(s.sequence), 0)), s.margin
+        FROM (VALUES ('txrelay.transaction_id'::regclass, highest_id(), 1024),
+            ('txrelay.leadership_subject_seq', (SELECT max(l.subject) FROM leadership l), 0),
+            ('txrelay.leadership_history_id_seq', (SELECT max(h.id) FROM leadership_history h), 1024),
+            ('txrelay.operations_id_seq', (SELECT max(o.id) FROM operations o), 1024),
+            ('txrelay.webhook_deliveries_number_seq', (SELECT max(d.number) FROM webhook_deliveries d), 1024)) s (sequence, given, margin);
 END
 $$;
 
--- Moves the sequences beyond what was given. A logical copy leaves them at 1. Returns how many ids would
--- have been given again. It leaves some out, because others may draw ids meanwhile. Each relay does this
--- when it starts and when it claims, and so does txrelay migrate.
+-- How many numbers the sequences would give again: ids of transactions, and the numbers of accounts, claims, operations and
+-- deliveries. 0: none.
+CREATE OR REPLACE FUNCTION txrelay.ids_behind() RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RETURN (SELECT sum(s.behind)::bigint FROM sequences() s);
+END
+$$;
+
+-- Moves the sequences beyond what was given. A logical copy leaves them at 1. Returns how many numbers would
+-- have been given again. Each relay does this when it starts and when it claims, and so do txrelay migrate and
+-- what operators order.
 CREATE OR REPLACE FUNCTION txrelay.repair_ids() RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     v_behind bigint := ids_behind();
-    v_subject bigint := (SELECT max(l.subject) FROM leadership l);
-    v_numbers text := pg_get_serial_sequence('txrelay.leadership', 'subject');
 BEGIN
     IF v_behind > 0 THEN
-        PERFORM setval('txrelay.transaction_id', highest_id() + 1024);
-    END IF;
-    IF v_subject IS NOT NULL AND v_subject > coalesce(pg_sequence_last_value(v_numbers::regclass), 0) THEN
-        PERFORM setval(v_numbers::regclass, v_subject);
+        PERFORM setval(s.sequence, s.given + s.margin) FROM sequences() s WHERE s.behind > 0;
     END IF;
     RETURN v_behind;
 END

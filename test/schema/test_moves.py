@@ -7,8 +7,9 @@ BLOCK = h32('block')
 
 
 class Ids(Case):
-    """R2: a logical copy leaves the sequence at 1."""
+    """R2: a logical copy leaves each sequence at 1."""
     FRESH = True
+    SEQUENCES = "FROM pg_class s WHERE s.relnamespace = 'txrelay'::regnamespace AND s.relkind = 'S'"
 
     def setUp(self):
         super().setUp()
@@ -17,7 +18,7 @@ class Ids(Case):
         self.finish(self.relay, self.epoch, (0, h32(0), BLOCK, 'ok'))
 
     def copy(self):
-        self.root.rows("SELECT setval('txrelay.transaction_id', 1, false), setval('txrelay.leadership_subject_seq', 1, false)")
+        self.root.rows(f"SELECT setval(s.oid, 1, false) {self.SEQUENCES}")
 
     def heartbeat(self):
         self.relay.rows("SELECT * FROM txrelay.member_heartbeat('relay-a', 'a', 1, 5000)")
@@ -47,6 +48,44 @@ class Ids(Case):
             self.assertGreater(self.enqueue()[0], self.tx)
         self.assertEqual(self.owner.value('SELECT max(subject) FROM txrelay.leadership'), 2)
         self.assertEqual(self.relay.value('SELECT txrelay.repair_ids()'), 0)
+
+    def test_r2_every_sequence_of_the_schema_is_known(self):
+        there = {n for n, in self.root.rows(f'SELECT s.oid::regclass::text {self.SEQUENCES}')}
+        self.assertGreater(len(there), 4)
+        self.assertEqual({n for n, in self.owner.rows('SELECT sequence::text FROM txrelay.sequences()')}, there)
+
+    def numbers(self):
+        """Of each column that numbers its rows: how many rows, and the highest number."""
+        columns = self.root.rows("SELECT a.attrelid::regclass::text, a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
+                                 "WHERE c.relnamespace = 'txrelay'::regnamespace AND a.attidentity <> '' AND c.relkind = 'r'")
+        return {f'{t}.{c}': self.root.one(f'SELECT count(*), max({c}) FROM {t}') for t, c in columns}
+
+    def test_r2_whatever_has_a_number_goes_on(self):
+        """Each at its first try: claims, what operators order and the deliveries of webhooks, after the old ones."""
+        def end():
+            self.app.value('SELECT txrelay.cancel(%s)', self.enqueue()[0])
+            self.relay.rows("SELECT * FROM txrelay.leader_webhooks('relay-a', 10, 10)")
+
+        def order():
+            self.relay.rows("SELECT txrelay.account_pause('alice', 'x'), txrelay.account_resume('alice')")
+        self.relay.rows("SELECT txrelay.webhook_create('hook', 'https://x.example/', NULL, NULL)")
+        for _ in range(4):
+            order()
+            self.lead()
+            end()
+        for turn in range(2):
+            before = self.numbers()
+            self.assertTrue(all(count for count, _ in before.values()), before)
+            for first, then in ((self.lead, order), (order, self.lead)):
+                self.copy()
+                first()
+                self.assertEqual(self.relay.value('SELECT txrelay.ids_behind()'), 0)
+                then()
+                end()
+            self.register(self.relay, f'account{turn}', 100 + turn)
+            for name, (count, highest) in self.numbers().items():
+                self.assertGreater(count, before[name][0], name)
+                self.assertGreater(highest, before[name][1], name)
 
     def test_r2_ids_whose_records_retention_removed(self):
         for _ in range(3):
