@@ -85,7 +85,8 @@ CREATE OR REPLACE VIEW txrelay.transactions AS
     SELECT s.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'outbox', 'queued', s.nonce, '0x' || encode(s.hash, 'hex'),
            NULL, NULL, NULL, coalesce(CASE WHEN s.xmax <> 0 THEN (SELECT h.who FROM txrelay.row_holder(s.xmax) h) END, s.waits),
            0, s.creator, s.key, s.created_at, coalesce(s.waits_since, s.created_at), NULL,
-           coalesce('presigned: ' || s.waits, txrelay.account_waits(s.account),
+           coalesce(CASE WHEN s.xmax <> 0 THEN 'row_held: ' || (SELECT h.who FROM txrelay.row_holder(s.xmax) h) END,
+               'presigned: ' || s.waits, txrelay.account_waits(s.account),
                'turn: it was signed elsewhere, and the leader compares its nonce with the account''s next'), NULL, NULL, NULL,
            s.traceparent, NULL
     FROM txrelay.outbox_presigned s JOIN txrelay.accounts a USING (account)
@@ -147,9 +148,9 @@ CREATE OR REPLACE VIEW txrelay.lock_holders AS
 -- Accounts that make no progress, since when, and why (code and reason; docs/obstacles.md explains each
 -- code). The database sees by itself that an account is paused, that it waits after lost commits, that
 -- nodes refuse its first pending transaction, that a presigned transaction waits for lower nonces, that no
--- relay leads it, also because another session keeps its lock, or that an application keeps one of the first
--- hundred rows of its outbox locked. The leader reports all other reasons after they have lasted for 5 s.
--- Costs six index probes per account, and one scan of the locks. The blocks that are left of a wait count from the
+-- relay leads it, also because another session keeps its lock, or that an application keeps a row of its outbox locked: one of
+-- the first hundred, of twenty whose not_before has come, or of twenty that were signed elsewhere. The leader reports all other reasons after they have lasted for 5 s.
+-- Costs eight index probes per account, and one scan of the locks. The blocks that are left of a wait count from the
 -- finalized block of the leader's last renewal.
 CREATE OR REPLACE VIEW txrelay.blocked_accounts AS
     SELECT a.alias AS account, '0x' || encode(a.account_id, 'hex') AS account_id,
@@ -192,8 +193,14 @@ CREATE OR REPLACE VIEW txrelay.blocked_accounts AS
             AND (p.nonce IS NOT NULL OR EXISTS (SELECT FROM txrelay.outbox o WHERE o.account = a.account)
                 OR EXISTS (SELECT FROM txrelay.outbox_presigned o WHERE o.account = a.account))) u ON true
     LEFT JOIN LATERAL (SELECT x.id, w.since, w.who
-        FROM (SELECT o.id, o.xmax AS held FROM txrelay.outbox o WHERE o.account = a.account AND o.not_before IS NULL
-              ORDER BY o.account, o.priority DESC, o.id LIMIT 100) x CROSS JOIN LATERAL txrelay.row_holder(x.held) w
+        FROM ((SELECT o.id, o.xmax AS held FROM txrelay.outbox o WHERE o.account = a.account AND o.not_before IS NULL
+               ORDER BY o.account, o.priority DESC, o.id LIMIT 100)
+              UNION ALL
+              (SELECT o.id, o.xmax FROM txrelay.outbox o WHERE o.account = a.account AND o.not_before <= statement_timestamp()
+               ORDER BY o.account, o.not_before LIMIT 20)
+              UNION ALL
+              (SELECT o.id, o.xmax FROM txrelay.outbox_presigned o WHERE o.account = a.account
+               ORDER BY o.account, o.nonce, o.id LIMIT 20)) x CROSS JOIN LATERAL txrelay.row_holder(x.held) w
         WHERE x.held <> 0 AND w.since < clock_timestamp() - interval '3 s' LIMIT 1) h ON true
     LEFT JOIN txrelay.leader_obstacle w ON w.account = a.account
     WHERE a.paused OR a.reconcile_from IS NOT NULL OR p.blocked_since IS NOT NULL OR s.id IS NOT NULL

@@ -104,7 +104,8 @@ $$;
 -- Presigned rows that the leader must decide on at the finalized block p_block: new ones; those
 -- whose nonce is below the next one (p_next); those whose turn has come, in a gapless run of nonces
 -- from the next one; those whose era is over; those that waited for a block (waited). None while
--- the account is paused, and none that an application holds (05_locks.sql).
+-- the account is paused, and none that an application holds (05_locks.sql). If there are any of these, the last row
+-- names the first of them, as in leader_outbox: it has no extrinsic.
 CREATE OR REPLACE FUNCTION txrelay.leader_presigned(p_account int, p_epoch bigint, p_limit int, p_next bigint, p_block bigint)
 RETURNS TABLE (id bigint, extrinsic bytea, creator text, created_at timestamptz, waited boolean, traceparent text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -137,5 +138,11 @@ BEGIN
         CROSS JOIN LATERAL (SELECT * FROM outbox_presigned x WHERE x.id = r.id
             AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id)) ORDER BY x.id LIMIT 1) s
         ORDER BY s.nonce NULLS LAST, s.id LIMIT p_limit;
+    IF current_setting('txrelay.held', true) = '1' THEN
+        RETURN QUERY SELECT o.id, NULL::bytea, h.who, o.created_at, false, NULL::text
+        FROM (SELECT x.id, x.created_at, x.xmax AS held FROM outbox_presigned x WHERE x.account = p_account
+              ORDER BY x.account, x.nonce, x.id LIMIT p_limit + 1000) o
+            CROSS JOIN LATERAL row_holder(o.held) h WHERE o.held <> 0 LIMIT 1;
+    END IF;
 END
 $$;

@@ -103,8 +103,9 @@ static bool is_due(const struct mem_row *row, const struct store_outbox *r, int6
     return (at >= 0 && at <= r->block) || (ready && (row->nonce < 0 || row->nonce < turns));
 }
 
+/* held: the first row that is passed over, unless there is one already. */
 static size_t pick_signed(const struct mem_account *a, const struct store_outbox *r, size_t all,
-                          const struct mem_row **out)
+                          const struct mem_row **out, const struct mem_row **held)
 {
     struct mem_row **rows = xcalloc(all + 1, sizeof(struct mem_row *));
     size_t count = 0, n = 0;
@@ -112,9 +113,12 @@ static size_t pick_signed(const struct mem_account *a, const struct store_outbox
         rows[count++] = CONTAINER_OF(p, struct mem_row, node);
     qsort(rows, count, sizeof(struct mem_row *), by_nonce);
     int64_t turns = turns_end(rows, count, r);
-    for (size_t i = 0; i < count && n < r->limit; i++)
-        if (!rows[i]->held && is_due(rows[i], r, turns))
+    for (size_t i = 0; i < count && n < r->limit; i++) {
+        if (rows[i]->held)
+            *held = *held ? *held : rows[i];
+        else if (is_due(rows[i], r, turns))
             out[n++] = rows[i];
+    }
     free(rows);
     return n;
 }
@@ -158,7 +162,7 @@ void mem__outbox(struct mem_session *s, struct store_outbox *r)
     if (n)
         r->reserved = reserved(a, r->next_nonce);
     if (signed_count)
-        n += pick_signed(a, r, signed_count, rows + n);
+        n += pick_signed(a, r, signed_count, rows + n, &held);
     struct mem_answer *answer = mem__answer(&r->req);
     if (held) {
         char text[40];

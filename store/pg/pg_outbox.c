@@ -97,9 +97,11 @@ static void decode_outbox(struct store_req *req, const struct conn_result *r)
     struct pg_row row = {.r = rows};
     for (size_t i = 0; i < n; i++) {
         row.row = (int)i;
-        if (conn_result_is_null(rows, (int)i, 1)) { /* one at most: a row that is passed over */
-            box->held_id = pg_get_int(&row, 0, 0);
-            box->held_by = pg_get_text(&row, 4, "");
+        if (conn_result_is_null(rows, (int)i, 1)) { /* passed over: one of each kind at most */
+            if (!box->held_id) {
+                box->held_id = pg_get_int(&row, 0, 0);
+                box->held_by = pg_get_text(&row, 4, "");
+            }
             continue;
         }
         struct store_outbox_row *o = &out[box->count++];

@@ -1,5 +1,5 @@
--- $1 account, $2 epoch, $3 limit, $4 next nonce, $5 finalized height. In the order of admission. A row without a call is
--- one that an application holds; creator says who does.
+-- $1 account, $2 epoch, $3 limit, $4 next nonce, $5 finalized height. In the order of admission. A row without a call or an
+-- extrinsic is one that an application holds; creator says who does.
 SELECT id, call, priority, (extract(epoch FROM deadline) * 1000)::bigint, creator, guard, tip::text, max_tip::text,
        deadline_block, retries, false,
        (SELECT min(s.nonce) FROM txrelay.outbox_presigned s WHERE s.account = $1 AND s.nonce >= $4 AND s.wait_block IS NULL),

@@ -5,6 +5,7 @@ import threading
 import unittest
 
 from pgcase import ROOT, Background, Case, h32, wait_until
+from test_signed import extrinsic
 
 MOST = str(2**128 - 1)
 EXTREMES = {  # of each type that a parameter of an application's function has
@@ -226,6 +227,34 @@ class Locks(Harm):
         self.assertIn(f'blocked by backend {self.other.pid} (user app', reason)
         self.other.rollback()
         self.assertEqual(self.app.rows(sql), [])
+
+    def test_a_held_row_of_each_kind_is_named_everywhere(self):
+        """In the log (what is read as passed over), in blocked_accounts, and in waits of its transaction."""
+        plain, later = self.enqueue(2)
+        signed = [self.app.value('SELECT txrelay.enqueue_signed(%s)', extrinsic(text)) for text in ('new', 'its turn')]
+        self.owner.rows("UPDATE txrelay.outbox SET not_before = clock_timestamp() - interval '1 s' WHERE id = %s", later)
+        self.owner.rows('UPDATE txrelay.outbox_presigned SET nonce = 0 WHERE id = %s', signed[1])
+        sql = "SELECT id, code, reason FROM txrelay.blocked_accounts WHERE account = 'alice'"
+        self.epoch = self.lead(e1=3600000, e2=3600000)
+        self.holds('SELECT 1')
+        for tx in (plain, later, *signed):
+            with self.subTest(tx=tx):
+                self.other.rows('SAVEPOINT a')
+                self.other.rows('SELECT txrelay.cancel(%s)', tx)
+                free, held = self.read()
+                self.assertNotIn(tx, free)
+                self.assertEqual([h[0] for h in held], [tx])
+                wait_until(lambda: self.app.rows(sql), 'the transaction has lasted for 3 s')
+                of, code, reason = self.app.one(sql)
+                self.assertEqual((of, code), (tx, 'row_held'))
+                waits = self.status(tx)['waits']
+                self.assertEqual(waits[:10], 'row_held: ')
+                for text in (held[0][1], reason, waits):
+                    self.assertIn(f'blocked by backend {self.other.pid} (user app', text)
+                self.other.rows('ROLLBACK TO a')
+                self.assertEqual(self.app.rows(sql), [])
+                self.assertNotIn('row_held', self.status(tx)['waits'])
+                self.assertEqual(self.read(), ([plain, later, signed[1], signed[0]], []))
 
     def test_deadlines_of_held_rows_wait_without_a_hot_loop(self):
         held, other = self.enqueue(2)

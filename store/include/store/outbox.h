@@ -85,7 +85,7 @@ struct store_outbox {
     const struct store_outbox_row *rows;
     int64_t reserved; /* lowest nonce >= next_nonce reserved by a waiting presigned row; -1: none */
     /* The first call that was passed over because an application's open transaction holds its row,
-     * and who that is. */
+     * or else the first presigned one, and who that is. */
     int64_t held_id;     /* 0: none */
     const char *held_by; /* "": none */
 };

@@ -471,6 +471,32 @@ static int64_t enqueue_signed(const char *bytes)
     return id;
 }
 
+/* The call is named if there is one. */
+static void test_held_signed_row(void **state)
+{
+    (void)state;
+    take_lock(relay);
+    int64_t epoch = claim(relay, "first"), presigned = enqueue_signed("one");
+    struct store_outbox r = {.account = 1, .epoch = epoch, .limit = 10};
+    assert_true(mem_lock_row(app, presigned));
+    mem_session_run(relay, MEM_REQUEST_outbox, &r.req);
+    assert_int_equal(r.count, 0);
+    assert_int_equal(r.held_id, presigned);
+    assert_non_null(strstr(r.held_by, "backend"));
+    store_req_done(&r.req);
+    int64_t call = enqueue(app, "1", NULL, 0);
+    assert_true(mem_lock_row(other, call));
+    mem_session_run(relay, MEM_REQUEST_outbox, &r.req);
+    assert_int_equal(r.held_id, call);
+    store_req_done(&r.req);
+    mem_unlock_row(app);
+    mem_unlock_row(other);
+    mem_session_run(relay, MEM_REQUEST_outbox, &r.req);
+    assert_int_equal(r.count, 2);
+    assert_int_equal(r.held_id, 0);
+    store_req_done(&r.req);
+}
+
 static int admit_signed(int64_t epoch, const struct store_attempt_row *rows, size_t count)
 {
     struct store_attempts r = {.account = 1, .epoch = epoch, .count = count, .rows = rows};
@@ -560,6 +586,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_evict, setup, teardown),
         cmocka_unit_test_setup_teardown(test_evict_idle, setup, teardown),
         cmocka_unit_test_setup_teardown(test_held_rows, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_held_signed_row, setup, teardown),
         cmocka_unit_test_setup_teardown(test_open_transaction, setup, teardown),
         cmocka_unit_test_setup_teardown(test_roll_back, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lost_commits, setup, teardown),
