@@ -34,6 +34,14 @@ class Pages(unittest.TestCase):
     def test_the_readme_is_short(self):
         self.assertLessEqual(len(read('README.md').splitlines()), 150)
 
+    def test_the_readme_says_what_is_trusted(self):
+        text = read('README.md')
+        section = re.search(r'^## What is trusted\n(.*?)^## ', text, re.S | re.M)[1]
+        for link in ('docs/security.md', 'docs/applications.md#what-an-application-may-do', 'docs/config.md#several-endpoints'):
+            self.assertIn(f']({link})', section)
+        for word in ('`txrelay_app`', 'owner of the schema'):
+            self.assertIn(word, section)
+
     def test_links_lead_somewhere(self):
         seen = 0
         for page in all_pages():

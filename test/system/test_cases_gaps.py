@@ -1,4 +1,5 @@
 """Public reports: gaps, the future queue, sequences that are stuck (test/cases.md)."""
+import re
 import unittest
 
 from harness import proc
@@ -96,6 +97,12 @@ class FamilyF(CaseTest):
             account = world.relays[0].status()['accounts'][0]
             return account['next_nonce'], account['open']
         proc.wait_for(f'the status {next_nonce}, {unused}', lambda: shown() == (next_nonce, unused))
+
+        def measured():
+            text = world.relays[0].control({'cmd': 'metrics'})['text']
+            return tuple(int(re.search(rf'^txrelay_{name}{{account="alice"}} (\d+)$', text, re.M)[1])
+                         for name in ('next_nonce', 'in_flight'))
+        proc.wait_for(f'the metrics {next_nonce}, {unused}', lambda: measured() == (next_nonce, unused))
 
     def test_53_54_counter_raised_while_it_runs(self):
         """Seven above with nothing behind it: noticed at the next admission, taken back, no hole and no filler."""

@@ -4,7 +4,10 @@ import os
 import re
 import unittest
 
+from readme.pages import anchors, links
+
 HERE = os.path.dirname(os.path.abspath(__file__))
+TEST = os.path.join(HERE, '..')
 OTHERS = ('test_controls', 'test_fees', 'test_policy', 'test_leadership', 'test_standby')  # hold tests of reports among others
 
 
@@ -45,7 +48,7 @@ class Table(unittest.TestCase):
             tests |= tests_of(path, f'`{name_of(path)}` ')
         for name in OTHERS:
             tests |= tests_of(os.path.join(HERE, f'{name}.py'), f'`{name}` ')
-        with open(os.path.join(HERE, '..', 'cases.md')) as file:
+        with open(os.path.join(TEST, 'cases.md')) as file:
             lines = re.findall(r'^\| (\d+) \| [^|]+ \| (.*) \| (.*) \|$', file.read(), re.M)
         ours = re.compile('|'.join(f'`{name}` ' for name in (*map(name_of, families), *OTHERS)))
         listed = {(int(row), name) for row, names, _ in lines for name in names.split('; ') if ours.match(name)}
@@ -60,13 +63,30 @@ class Table(unittest.TestCase):
 
     def test_the_tried_reports_are_there(self):
         """Each by letter and number, once, with tests that there are."""
-        with open(os.path.join(HERE, '..', 'cases.md')) as file:
+        with open(os.path.join(TEST, 'cases.md')) as file:
             lines = re.findall(r'^\| ([RFC]\d+) \| [^|]+ \| (.*) \|$', file.read(), re.M)
         self.assertEqual([row for row, _ in lines], [f'{letter}{n + 1}' for letter, most in (('R', 15), ('F', 8), ('C', 7))
                                                      for n in range(most)])
         for row, names in lines:
             for part in names.split('; '):
                 self.assertEqual(missing(part), [], row)
+
+    def test_what_the_table_points_at_is_there(self):
+        """Metrics that it names, and pages and headings that it links to."""
+        with open(os.path.join(TEST, 'cases.md')) as file:
+            text = file.read()
+        with open(os.path.join(TEST, '..', 'docs', 'metrics.md')) as file:
+            metrics = set(re.findall(r'^\| `(txrelay_\w+)` \|', file.read(), re.M))
+        named = set(re.findall(r'`(txrelay_\w+)`', text))
+        self.assertGreater(len(named), 2)
+        self.assertEqual(named - metrics, set())
+        found = list(links('test/cases.md'))
+        self.assertGreater(len(found), 2)
+        for file, anchor in found:
+            self.assertTrue(os.path.exists(os.path.join(TEST, '..', file)), file)
+            if anchor:
+                self.assertIn(anchor, anchors(file), f'{file}#{anchor}')
+        self.assertEqual(re.findall(r'README \([^)]*\)', text), [], 'a heading that no test can follow')
 
 
 if __name__ == '__main__':
