@@ -23,26 +23,11 @@ class FamilyD(CaseTest):
         self.assertEqual([s['nonce'] for s in world.submits()], list(range(20)))
         self.assert_one_hash_each(world)
 
-    def test_40_hundred_transactions_pool_of_eight(self):
-        """One too many costs the whole sequence, because the pool throws out the oldest with all that depend on it. The
-        relay finds out how much goes in: nothing is lost, and what was sent in vain stays within bounds."""
-        # Blocks come by the clock: slow ones, so that a busy machine does not count as a slow relay.
-        world = self.world('--pool-limit', '8', '--future-limit', '8', '--block-ms', '300')
-        calls = [remark(f'narrow {i}') for i in range(100)]
-        ids = world.pg.value("SELECT txrelay.enqueue_many('alice', %s)", (calls,))
-        world.committed.update(zip(calls, ids))
-        start = world.best()
-        self.assert_once(world)
-        took = world.pg.value('SELECT max(block_number) FROM txrelay.finished_transactions') - start
-        print(f'\n  40: 100 transactions through a pool of 8: {took} blocks, {world.results()}')
-        self.assertLess(len(world.submits()), 1000)
-        self.assertLess(took, 100, 'slower than one by one')
-        self.assertEqual({i for _, _, i, *_ in world.attempts()}, set(ids), 'no filler')
-
-    def test_f6_the_limit_is_remembered(self):
-        """A pool of 20, blocks of 10, and 100 transactions: ten blocks, and at most two to find out what goes in. A block is
-        made when the pool can fill it, or when the relay has not filled the pool within a while, so it needs a block."""
-        world = self.world('--pool-limit', '20', '--future-limit', '20', '--block-max-extrinsics', '10')
+    def through(self, pool, most, *options):
+        """100 transactions through a pool of this size, `most` of them to a block: a block is made when the pool can fill it,
+        or when the relay has not filled the pool within a while, so it needs a block. How many blocks, and what became of the
+        submissions."""
+        world = self.world('--pool-limit', str(pool), '--future-limit', str(pool), *options)
         world.set(paused=True)
         calls = [remark(f'narrow {i}') for i in range(100)]
         ids = world.pg.value("SELECT txrelay.enqueue_many('alice', %s)", (calls,))
@@ -50,17 +35,32 @@ class FamilyD(CaseTest):
         blocks, used = 0, 0
         while used < 100:
             deadline = time.monotonic() + 3
-            while world.ready_count() < min(10, 100 - used) and time.monotonic() < deadline:
+            while world.ready_count() < min(most, 100 - used) and time.monotonic() < deadline:
                 time.sleep(0.02)
             world.blocks()
             blocks, used = blocks + 1, world.stranger.next_nonce()
         world.set(paused=False)
         self.assert_once(world)
+        self.assertEqual({i for _, _, i, *_ in world.attempts()}, set(ids), 'no filler')
         results = world.results()
-        print(f'\n  F6: 100 transactions through a pool of 20: {blocks} blocks, {results}')
+        print(f'\n  100 transactions through a pool of {pool}: {blocks} blocks, {results}')
+        return blocks, results
+
+    def test_40_hundred_transactions_pool_of_eight(self):
+        """One too many costs the whole sequence, because the pool throws out the oldest with all that depend on it. The
+        relay finds out how much goes in: 13 blocks are the fewest, and the first burst alone costs some more."""
+        blocks, results = self.through(8, 8)
+        self.assertLessEqual(blocks, 20)
+        self.assertLessEqual(results['1016'], 3)
+        self.assertLessEqual(sum(results.values()) - results['ok'], 30)
+        self.assertLess(sum(results.values()), 150)
+
+    def test_f6_the_limit_is_remembered(self):
+        """A pool of 20, blocks of 10, and 100 transactions: ten blocks, and at most two to find out what goes in."""
+        blocks, results = self.through(20, 10, '--block-max-extrinsics', '10')
         self.assertLessEqual(blocks, 12)
         self.assertLessEqual(results['1016'], 3)
-        self.assertLess(len(world.submits()), 200)
+        self.assertLess(sum(results.values()), 200)
 
     def test_41_accepted_then_evicted_without_a_word(self):
         """The hash was answered, then the node forgot it: the same bytes again while their era lives."""
