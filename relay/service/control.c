@@ -2,10 +2,11 @@
  * well as from SQL; a follower refuses with the leader's address.
  *
  * Any process that can open the unix socket (mode 0600) may spend; the transaction's creator is
- * that user unless the request names one. A tcp socket does not tell who is there, and every web
- * page of a browser on this host can reach it: it is bound to loopback addresses only and answers
- * `status`, `metrics` and `health` alone. A line that is not JSON ends the connection, so that an
- * HTTP request cannot carry one in its body.
+ * that user unless the request names one. The record of operations and the log say which user gave
+ * an order, and which one sent in the name of another. A tcp socket does not tell who is there, and
+ * every web page of a browser on this host can reach it: it is bound to loopback addresses only and
+ * answers `status`, `metrics` and `health` alone. A line that is not JSON ends the connection, so
+ * that an HTTP request cannot carry one in its body.
  *
  *   {"cmd":"send","account":"alice","call":"0x..",...}  -> {"id":17}      (fields: enqueue_json.h)
  *   {"cmd":"cancel","id":17}                            -> {"answer":"requested"}
@@ -100,9 +101,21 @@ static void sending_free(struct sending *x)
     service_op_done(c->room.service);
 }
 
+/* Also of an order that was refused, and where there is no database that keeps a record. */
+static void log_order(const struct sending *x, const char *cmd, int64_t id, const char *account,
+                      const struct err *err)
+{
+    log_info("control.order", "cmd=%s who=%s id=%lld account=\"%s\" code=%s", cmd,
+             x->creator[0] ? x->creator : "unknown", (long long)id, account ? account : "",
+             err->code ? err_name(err->code) : "OK");
+}
+
 static void enqueued(struct store_req *req)
 {
     struct sending *x = CONTAINER_OF(req, struct sending, u.enqueue.req.req);
+    const struct store_enqueue *r = &x->u.enqueue.req;
+    if (r->who)
+        log_order(x, "send", r->id, r->account, &req->err);
     if (x->peer && req->err.code)
         refuse(x->peer, req->err.code, req->err.text);
     else if (x->peer)
@@ -115,6 +128,7 @@ static void enqueued(struct store_req *req)
 static void answered(struct store_req *req)
 {
     struct sending *x = CONTAINER_OF(req, struct sending, u.ask.req.req);
+    log_order(x, x->u.ask.cmd, x->u.ask.req.id, x->u.ask.req.account, &req->err);
     if (x->peer && req->err.code)
         refuse(x->peer, req->err.code, req->err.text);
     else if (x->peer && x->u.ask.start == store_retry_start)
@@ -158,6 +172,8 @@ static void cmd_send(struct control *c, struct loop_peer *peer, json_t *request)
         r->account = a->alias;
         if (!r->creator && x->creator[0])
             r->creator = x->creator;
+        else if (x->creator[0] && strcmp(r->creator, x->creator) != 0)
+            r->who = x->creator;
         store_enqueue_start(s->store, r, enqueued);
         return;
     }
@@ -182,6 +198,7 @@ static void cmd_ask(struct control *c, struct loop_peer *peer, const char *cmd, 
         sending_free(x);
         return;
     }
+    x->u.ask.req.who = x->creator;
     x->u.ask.start(s->store, &x->u.ask.req, answered);
 }
 
@@ -218,6 +235,7 @@ static bool only_reads(const char *cmd)
 static void on_drain_noted(struct store_req *req)
 {
     struct sending *x = CONTAINER_OF(req, struct sending, u.drain.req);
+    log_order(x, "drain", 0, NULL, &req->err);
     if (req->err.code)
         log_warn("relay.drain_unrecorded", "relay=%s text=\"%s\"", x->control->room.service->name,
                  req->err.text);

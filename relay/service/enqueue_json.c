@@ -336,6 +336,7 @@ int ask_json_read(struct ask_json *x, const char *cmd, json_t *request, struct e
     PRE(kind);
     err_clear(err);
     x->request = json_incref(request);
+    x->cmd = kind->cmd;
     x->start = kind->start;
     json_object_foreach(request, name, value)
     {

@@ -33,6 +33,7 @@ struct ask_json {
     struct store_ask req;
     json_t *request;
     char tip[24];
+    const char *cmd; /* out */
     void (*start)(struct store *s, struct store_ask *r, store_cb cb);
 };
 bool ask_json_is(const char *cmd); /* one of these */

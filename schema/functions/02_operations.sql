@@ -37,8 +37,7 @@ BEGIN
 END
 $$;
 
--- Records an action, if it is an operator's. Who: the token of HTTP that a relay names for its statement (txrelay.operator), or
--- else the login; the row has both.
+-- Records an action, if it is an operator's: who asked (asker), and the login.
 CREATE OR REPLACE FUNCTION txrelay.operation_note(p_action text, p_id bigint, p_account int, p_subject text, p_arguments jsonb,
     p_before jsonb, p_answer text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -46,7 +45,7 @@ BEGIN
     IF is_operator() THEN
         PERFORM repair_ids(); -- the first one to write after a copy may be an operator
         INSERT INTO operations (who, login, via, action, transaction, account, subject, arguments, before, after, answer)
-            VALUES (coalesce(nullif(current_setting('txrelay.operator', true), ''), session_user), session_user,
+            VALUES (asker(), session_user,
                 current_setting('application_name'), p_action, p_id, p_account, p_subject, jsonb_strip_nulls(p_arguments), p_before,
                 operation_view(p_action, p_id, p_account, p_subject), p_answer);
     END IF;

@@ -24,6 +24,15 @@ LANGUAGE sql STABLE AS $$
         OR pg_catalog.pg_has_role(session_user, current_user, 'MEMBER')
 $$;
 
+-- Who asks for what is recorded: whom a relay names for its statement (txrelay.operator: a token of HTTP, the user at its control
+-- endpoint), or else the login. Nobody else's setting counts.
+CREATE OR REPLACE FUNCTION txrelay.asker() RETURNS text
+LANGUAGE sql STABLE AS $$
+    SELECT COALESCE(CASE WHEN pg_catalog.pg_has_role(session_user, 'txrelay_relay', 'MEMBER')
+            OR pg_catalog.pg_has_role(session_user, current_user, 'MEMBER')
+        THEN NULLIF(pg_catalog.current_setting('txrelay.operator', true), '') END, session_user::text)
+$$;
+
 -- Whose idempotency keys a session uses. All relays and operators share theirs, because a client may
 -- repeat its request through another relay. For a token of HTTP a relay sets txrelay.token for the
 -- statement, and each token has keys of its own; nobody else's setting counts.

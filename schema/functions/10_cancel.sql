@@ -111,14 +111,14 @@ BEGIN
                 'commits that a failover lost may have sent', cancel.id),
                 HINT = 'Ask again when blocked_accounts does not name its account any more.';
         ELSIF v_account IS NOT NULL THEN
-            INSERT INTO cancellations (id, account, asked_by) VALUES (cancel.id, v_account, session_user)
+            INSERT INTO cancellations (id, account, asked_by) VALUES (cancel.id, v_account, asker())
                 ON CONFLICT DO NOTHING;
             -- Without sites the leader can do nothing about it before it is reconciled, and polls then.
             PERFORM tell_outbox(x.account) FROM accounts x WHERE x.account = v_account AND x.sited;
             PERFORM operation_note('cancel', cancel.id, NULL, NULL, '{}', v_before, 'requested');
             RETURN 'requested';
         ELSIF outbox_end(NULL, ARRAY[cancel.id], ARRAY['cancelled']::tx_outcome[], ARRAY['cancelled by '
-                      || session_user], NULL) = 1 THEN
+                      || asker()], NULL) = 1 THEN
             PERFORM operation_note('cancel', cancel.id, NULL, NULL, '{}', v_before, 'cancelled');
             RETURN 'cancelled';
         END IF;
@@ -130,7 +130,7 @@ BEGIN
                     'be in a pool; no relay has a key to take its nonce with', cancel.id), HINT = format('Sign another '
                     'extrinsic with nonce %s and a higher tip and send it to a node, or wait for the end of its era.', v_nonce);
             END IF;
-            INSERT INTO cancellations (id, account, asked_by) VALUES (cancel.id, v_account, session_user)
+            INSERT INTO cancellations (id, account, asked_by) VALUES (cancel.id, v_account, asker())
                 ON CONFLICT DO NOTHING;
             -- Notify even a leader that is awake: it would otherwise notice at its next poll only.
             PERFORM tell_outbox(v_account);
@@ -179,7 +179,7 @@ $$;
 -- Stores the request. The highest requested tip stays.
 CREATE OR REPLACE FUNCTION txrelay.bump_ask(p_id bigint, p_account int, p_tip numeric) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
-    INSERT INTO bumps AS b (id, account, tip, asked_by) VALUES (p_id, p_account, p_tip, session_user)
+    INSERT INTO bumps AS b (id, account, tip, asked_by) VALUES (p_id, p_account, p_tip, asker())
         ON CONFLICT (id) DO UPDATE SET tip = excluded.tip, asked_by = excluded.asked_by,
             created_at = excluded.created_at WHERE b.tip < excluded.tip
 $$;
@@ -317,7 +317,7 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM, HINT = v_hint;
     END;
     -- A concurrent retry of the same transaction waits here.
-    INSERT INTO retries (id, asked_by, created_at) VALUES (f.id, session_user, steady_clock()) ON CONFLICT (id) DO NOTHING;
+    INSERT INTO retries (id, asked_by, created_at) VALUES (f.id, asker(), steady_clock()) ON CONFLICT (id) DO NOTHING;
     IF NOT FOUND THEN
         v_new := (SELECT r.new_id FROM retries r WHERE r.id = f.id);
         PERFORM operation_note('retry', retry.id, NULL, NULL, jsonb_build_object('deadline', retry.deadline, 'deadline_block', retry.deadline_block),

@@ -177,6 +177,16 @@ BEGIN
 END
 $$;
 
+-- Records that p_who, the user at a relay's control endpoint, enqueued this one in the name of another. Returns its id.
+CREATE OR REPLACE FUNCTION txrelay.relay_sent(p_id bigint, p_who text, p_creator text) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    PERFORM set_config('txrelay.operator', p_who, true);
+    PERFORM operation_note('send', p_id, NULL, NULL, jsonb_build_object('creator', p_creator), NULL, p_id::text);
+    RETURN p_id;
+END
+$$;
+
 -- Removes what is of no use any more: records of operations that are older than p_age, and tokens that ended before then and
 -- that no record names. Returns the number of rows.
 CREATE OR REPLACE FUNCTION txrelay.http_cleanup(p_age interval) RETURNS bigint

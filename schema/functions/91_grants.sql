@@ -42,7 +42,7 @@ GRANT EXECUTE ON FUNCTION txrelay.feed_create, txrelay.feed_publishers, txrelay.
     txrelay.feed_remove, txrelay.leader_feeds, txrelay.leader_feed_take TO txrelay_relay;
 GRANT SELECT ON txrelay.tokens, txrelay.operations, txrelay.leadership_history, txrelay.webhooks, txrelay.webhook_deliveries TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.token_create, txrelay.token_revoke, txrelay.token_use, txrelay.operate, txrelay.operate_many,
-    txrelay.relay_drained, txrelay.http_cleanup, txrelay.http_time, txrelay.http_span TO txrelay_relay;
+    txrelay.relay_drained, txrelay.relay_sent, txrelay.http_cleanup, txrelay.http_time, txrelay.http_span TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.webhook_row, txrelay.webhook_create, txrelay.webhook_remove, txrelay.webhook_pause, txrelay.webhook_resume,
     txrelay.webhook_rotate, txrelay.webhook_again, txrelay.leader_webhooks, txrelay.leader_webhooks_done TO txrelay_relay;
 GRANT SELECT ON txrelay.site_accounts, txrelay.site_peers, txrelay.site_transactions, txrelay.site_dispatches TO txrelay_relay;

@@ -10,6 +10,11 @@ static void decode_answer(struct store_req *req, const struct conn_result *r)
     store__arena(req, 0, rows, store_pg__free_rows);
 }
 
+static void put_who(struct pg_args *a, const char *who)
+{
+    pg_put_text(a, who ? who : "");
+}
+
 void store_pg__cancel(struct store *base, struct store_ask *r)
 {
     struct store_pg *s = pg_of(base);
@@ -17,6 +22,7 @@ void store_pg__cancel(struct store *base, struct store_ask *r)
     store_pg__args(s, &a);
     r->answer = "";
     pg_put_int8(&a, r->id);
+    put_who(&a, r->who);
     store_pg__send(s, &s->work, SQL_CANCEL_ONE, &a, &r->req, decode_answer);
 }
 
@@ -28,6 +34,7 @@ void store_pg__bump(struct store *base, struct store_ask *r)
     r->answer = "";
     pg_put_int8(&a, r->id);
     pg_put_text(&a, r->tip);
+    put_who(&a, r->who);
     store_pg__send(s, &s->work, SQL_BUMP_ONE, &a, &r->req, decode_answer);
 }
 
@@ -38,6 +45,7 @@ void store_pg__resume(struct store *base, struct store_ask *r)
     store_pg__args(s, &a);
     r->answer = "";
     pg_put_text(&a, r->account);
+    put_who(&a, r->who);
     store_pg__send(s, &s->work, SQL_RESUME_ACCOUNT, &a, &r->req, decode_nothing);
 }
 
@@ -58,6 +66,7 @@ void store_pg__retry(struct store *base, struct store_ask *r)
     pg_put_int8(&a, r->id);
     put_ask(&a, r->deadline_ms);
     put_ask(&a, r->deadline_block);
+    put_who(&a, r->who);
     store_pg__send(s, &s->work, SQL_RETRY_ONE, &a, &r->req, decode_answer);
 }
 

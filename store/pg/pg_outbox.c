@@ -39,6 +39,7 @@ void store_pg__enqueue(struct store *base, struct store_enqueue *r)
     put_opt(&a, r->delay_ms);
     put_opt(&a, r->expires_in_ms);
     pg_put_text(&a, r->traceparent);
+    pg_put_text(&a, r->who);
     store_pg__send(s, &s->work, SQL_ENQUEUE_CALL, &a, &r->req, decode_enqueue);
 }
 

@@ -19,8 +19,8 @@ RELAY = APP | {'relay_register', 'timeline_known', 'ids_behind', 'repair_ids', '
                'leader_admit_presigned', 'account_policy', 'account_grant', 'account_revoke', 'lock_holder', 'queue_measure', 'ensure_partitions', 'drop_partitions',
                'feed_create', 'feed_publishers', 'feed_pause', 'feed_resume', 'feed_remove', 'leader_feeds', 'leader_feed_take', 'token_create', 'token_revoke', 'token_use', 'operate',
                'leader_site_setup', 'leader_site_load', 'leader_site_rows', 'leader_site_match', 'leader_site_store', 'leader_site_note', 'account_unsite',
-               'operate_many', 'relay_drained', 'http_cleanup', 'webhook_create', 'webhook_remove', 'webhook_pause', 'webhook_resume', 'webhook_rotate',
-               'webhook_again', 'webhook_row', 'http_time', 'http_span', 'leader_webhooks', 'leader_webhooks_done'}
+               'operate_many', 'relay_drained', 'relay_sent', 'http_cleanup', 'webhook_create', 'webhook_remove', 'webhook_pause', 'webhook_resume',
+               'webhook_rotate', 'webhook_again', 'webhook_row', 'http_time', 'http_span', 'leader_webhooks', 'leader_webhooks_done'}
 VIEWS = {'schema_version', 'schema_functions', 'transactions', 'leaders', 'blocked_accounts', 'blocked_relays', 'follow_accounts', 'follow_pending',
          'follow_finished', 'follow_kept', 'follow_sources', 'feed_cursors', 'sites', 'site_members'}
 READABLE = {
@@ -94,7 +94,7 @@ class FreshCluster(unittest.TestCase):
 
 # Parts of their callers, whose rights and search_path they have: nobody else may call them (functions_by_role).
 PARTS = {'size_fits', 'timeline', 'start_sign', 'steady_clock', 'timelines', 'be_durable', 'subject_fence', 'fence', 'fence_wait', 'batch_size', 'queue_has_room', 'account_facts', 'account_fingerprint', 'claim_times', 'request_times', 'left_ms', 'change_text',
-         'removal_text', 'acting_role', 'stored_role', 'is_operator', 'key_role', 'outbox_most', 'time_fits', 'wait_briefly'}
+         'removal_text', 'acting_role', 'stored_role', 'is_operator', 'asker', 'key_role', 'outbox_most', 'time_fits', 'wait_briefly'}
 
 
 class Rights(Case):

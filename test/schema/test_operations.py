@@ -30,6 +30,7 @@ OPERATIONS = {
     'relay_register': ("SELECT txrelay.relay_register('bob', decode(repeat('02', 32), 'hex'), 'sr25519', decode(repeat('01', 32), 'hex'), "
                        "'5bob', 77)", 'register', ('account', "(SELECT account FROM txrelay.accounts WHERE alias = 'bob')")),
     'relay_drained': ("SELECT txrelay.relay_drained('one')", 'drain', ('subject', "'one'")),
+    'relay_sent': ("SELECT txrelay.relay_sent({id}, '', 'shop')", 'send', ('transaction', '{id}')),
     'feed_create': ("SELECT txrelay.feed_create('new', 'alice', ARRAY[decode(repeat('01', 32), 'hex')])", 'feed_create', ('subject', "'new'")),
     'feed_publishers': ("SELECT txrelay.feed_publishers('rates', ARRAY[decode(repeat('02', 32), 'hex')])", 'feed_publishers', ('subject', "'rates'")),
     'feed_pause': ("SELECT txrelay.feed_pause('rates', 'lunch')", 'feed_pause', ('subject', "'rates'")),
@@ -128,6 +129,24 @@ class Operations(Case):
                          [('admin', self.relay.value('SELECT session_user'))])
         self.relay.rows("SELECT txrelay.account_resume('alice')")  # the name ended with its statement
         self.assertNotEqual(self.record()['who'], 'admin')
+
+    def test_who_asks_is_recorded_everywhere(self):
+        """Beside the record of operations: where an order leaves a name. An application cannot choose it."""
+        _, (waits,) = self.pending()
+        self.operate('bump', waits, arguments='{"tip": "9"}')
+        self.operate('cancel', waits)
+        self.operate('retry', self.ended)
+        self.operate('cancel', self.id)
+        self.assertEqual(self.owner.rows('SELECT asked_by FROM txrelay.bumps WHERE id = %s UNION ALL SELECT asked_by FROM txrelay.cancellations '
+                                         'WHERE id = %s UNION ALL SELECT asked_by FROM txrelay.retries WHERE id = %s', waits, waits, self.ended),
+                         [('admin',)] * 3)
+        self.assertEqual(self.owner.value('SELECT error FROM txrelay.status(%s)', self.id), 'cancelled by admin')
+        mine = self.app.value("SELECT txrelay.enqueue('alice', '\\x0003')")
+        self.app.rows('BEGIN')
+        self.app.rows("SET LOCAL txrelay.operator = 'admin'")
+        self.app.value('SELECT txrelay.cancel(%s)', mine)
+        self.app.rows('COMMIT')
+        self.assertEqual(self.owner.value('SELECT error FROM txrelay.status(%s)', mine), 'cancelled by app')
 
     def test_many_at_once_each_for_itself(self):
         done = self.relay.value("SELECT txrelay.operate_many('admin', 'cancel', ARRAY[%s, 999999, %s]::bigint[], '{}')", self.id, self.ended)

@@ -114,6 +114,34 @@ class Door(unittest.TestCase):
                 self.assertEqual(shown, creator or f'uid:{os.getuid()}')
             world.settle()
 
+    def test_each_order_says_who_asked(self):
+        """In the record of operations, in what they leave in the tables, and in the log."""
+        me = f'uid:{os.getuid()}'
+        with World() as world:
+            relay = world.relay('one')
+            world.wait_leader(relay)
+            other = world.relay('two')
+            other.wait_log('relay.running')
+            world.pg.query("SELECT txrelay.account_pause('alice', 'to have something that waits')")
+            again, sent = remark('stopped and sent again'), remark('for the payouts')
+            id = world.pg.value("SELECT txrelay.enqueue('alice', %s)", (again,))
+            orders = {'send': (relay, {'account': 'alice', 'call': '0x' + sent.hex(), 'creator': 'payouts'}),
+                      'bump': (relay, {'id': id, 'tip': '7'}), 'cancel': (relay, {'id': id}), 'retry': (relay, {'id': id}),
+                      'resume': (relay, {'account': 'alice'}), 'drain': (other, {})}
+            commands = relay.control({'cmd': 'no such'})['text'].split(': ', 1)[1].split(', ')
+            self.assertEqual(set(commands) - {'status', 'metrics', 'health'}, set(orders))
+            for command, (to, request) in orders.items():
+                with self.subTest(cmd=command):
+                    answer = to.control({'cmd': command, **request})
+                    self.assertNotIn('error', answer)
+                    if command in ('send', 'retry'):
+                        world.committed[sent if command == 'send' else again] = answer['id']
+                    to.wait_log(rf'control\.order.* cmd={command} who={me} .*code=OK')
+                    self.assertEqual(world.pg.query('SELECT who, action FROM txrelay.operations ORDER BY id DESC LIMIT 1'), [(me, command)])
+            self.assertEqual(world.pg.value('SELECT asked_by FROM txrelay.retries WHERE id = %s', (id,)), me)
+            self.assertEqual(world.pg.value('SELECT error FROM txrelay.status(%s)', (id,)), f'cancelled by {me}')
+            world.settle()
+
 
 if __name__ == '__main__':
     unittest.main()

@@ -8,6 +8,7 @@
 #define STORE_ASK_NONE INT64_MAX
 struct store_ask {
     struct store_req req;
+    const char *who;     /* whom the record names; NULL: the login */
     int64_t id;          /* cancel, bump, retry */
     const char *tip;     /* bump: decimal; NULL: the next step of the account's policy */
     const char *account; /* resume: alias, 0x id or address */

@@ -22,6 +22,7 @@ struct store_enqueue {
     int64_t deadline_block;          /* 0: none */
     uint32_t retries;
     const char *traceparent; /* NULL: none */
+    const char *who;         /* recorded beside the creator, who is another; NULL: it is not */
     int64_t id;              /* out */
 };
 void store_enqueue_start(struct store *s, struct store_enqueue *r, store_cb cb);
