@@ -1,16 +1,41 @@
 -- txrelay: what an application may do: whose accounts, whose transactions, how much of what.
 --
 -- An application is a login that is a member of txrelay_app and of neither txrelay_relay nor the role
--- that owns the schema. The others act for operators, and nothing here binds them.
+-- that owns the schema, or a token of HTTP without the scope operate. The others act for operators, and
+-- nothing here binds them.
 
--- The role that a session enqueues as: its login, or the role that it chose with SET ROLE. Members of
+-- The role of the token for which a relay enqueues (http/sql/enqueue.sql), if the token is an application; it has no members.
+-- NULL: there is no token, or it has the scope operate. Nobody but a relay acts for tokens.
+CREATE OR REPLACE FUNCTION txrelay.token_role() RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_name text := nullif(current_setting('txrelay.token', true), '');
+BEGIN
+    RETURN CASE WHEN v_name IS NOT NULL AND (pg_has_role(session_user, 'txrelay_relay', 'MEMBER')
+            OR pg_has_role(session_user, current_user, 'MEMBER'))
+        AND NOT EXISTS (SELECT FROM tokens t WHERE t.name = v_name AND 'operate' = ANY (t.scopes)) THEN 'token/' || v_name END;
+END
+$$;
+
+-- True if this token may enqueue for the account. One that was made for no accounts uses those that every application uses.
+CREATE OR REPLACE FUNCTION txrelay.token_may(p_name text, p_account int) RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM tokens t, accounts a WHERE t.name = p_name AND a.account = p_account
+        AND (a.account = ANY (t.accounts) OR t.accounts IS NULL
+            AND ('operate' = ANY (t.scopes) OR coalesce('txrelay_app' = ANY (a.users), true))));
+END
+$$;
+
+-- The role that a session enqueues as: its login, or the role that it chose with SET ROLE, or its token's. Members of
 -- one role that all choose it are one application. Postgres inlines these four functions.
 CREATE OR REPLACE FUNCTION txrelay.acting_role() RETURNS text
 LANGUAGE sql STABLE AS $$
-    SELECT COALESCE(NULLIF(pg_catalog.current_setting('role'), 'none'), session_user::text)
+    SELECT COALESCE(txrelay.token_role(), NULLIF(pg_catalog.current_setting('role'), 'none'), session_user::text)
 $$;
 
--- What the column role of a transaction stores: NULL if its creator says it already.
+-- What the column role of a transaction stores: NULL if its creator says it already. It knows no tokens, because
+-- each enqueue pays for it: their rows are written by enqueue_searching.
 CREATE OR REPLACE FUNCTION txrelay.stored_role(p_creator text) RETURNS text
 LANGUAGE sql STABLE AS $$
     SELECT NULLIF(COALESCE(NULLIF(pg_catalog.current_setting('role'), 'none'), session_user::text),
@@ -20,8 +45,8 @@ $$;
 -- True for who acts for operators. Its callers have the owner's rights.
 CREATE OR REPLACE FUNCTION txrelay.is_operator() RETURNS boolean
 LANGUAGE sql STABLE AS $$
-    SELECT pg_catalog.pg_has_role(session_user, 'txrelay_relay', 'MEMBER')
-        OR pg_catalog.pg_has_role(session_user, current_user, 'MEMBER')
+    SELECT (pg_catalog.pg_has_role(session_user, 'txrelay_relay', 'MEMBER')
+        OR pg_catalog.pg_has_role(session_user, current_user, 'MEMBER')) AND txrelay.token_role() IS NULL
 $$;
 
 -- Who asks for what is recorded: whom a relay names for its statement (txrelay.operator: a token of HTTP, the user at its control
@@ -83,9 +108,19 @@ CREATE OR REPLACE FUNCTION txrelay.check_use(p_function text, p_account int) RET
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     a record;
+    v_token text := token_role();
 BEGIN
     SELECT t.alias, t.users INTO a FROM accounts t WHERE t.account = p_account;
-    IF a.users IS NOT NULL AND NOT is_operator() AND NOT EXISTS (SELECT FROM unnest(a.users) u (role) WHERE has_role(u.role)) THEN
+    IF a.users IS NULL OR is_operator() THEN
+        RETURN;
+    ELSIF v_token IS NOT NULL THEN
+        IF NOT token_may(current_setting('txrelay.token', true), p_account) THEN
+            RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+                MESSAGE = format('%s: account %s is used by %s, and %s was not made for it', p_function, a.alias,
+                    coalesce(nullif(array_to_string(a.users, ', '), ''), 'no application'), v_token),
+                HINT = format('An operator may make one that is: txrelay token create NAME --scope enqueue --for %s.', a.alias);
+        END IF;
+    ELSIF NOT EXISTS (SELECT FROM unnest(a.users) u (role) WHERE has_role(u.role)) THEN
         RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
             MESSAGE = format('%s: account %s is used by %s, and user %s is no member of it', p_function, a.alias,
                 coalesce(nullif(array_to_string(a.users, ', '), ''), 'no application'), session_user),

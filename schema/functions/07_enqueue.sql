@@ -47,7 +47,7 @@ END
 $$;
 
 -- The rest of enqueue, for what its one statement does not handle: an account that is not named by
--- its alias, a key that exists already, and accounts that are careful: strict order, users, bounds.
+-- its alias, a key that exists already, tokens, and accounts that are careful: strict order, users, bounds.
 -- Returns the id; with a minus that of another call with this key.
 CREATE OR REPLACE FUNCTION txrelay.enqueue_searching(p_account int, p_id bigint, call bytea, key text, priority bigint, not_before timestamptz,
     deadline timestamptz, creator text, spec_version bigint, tip numeric, max_tip numeric, deadline_block bigint,
@@ -66,7 +66,7 @@ BEGIN
     INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
             deadline_block, retries, role, traceparent)
         VALUES (p_id, p_account, call, key, coalesce(creator, session_user), priority, not_before, deadline,
-            spec_version, tip, max_tip, deadline_block, retries, stored_role(creator), traceparent);
+            spec_version, tip, max_tip, deadline_block, retries, coalesce(token_role(), stored_role(creator)), traceparent);
     PERFORM note_full(p_account) FROM accounts a WHERE a.account = p_account
         AND p_id % greatest(1, least(1024, outbox_most(a.policy) / 16)) = 0;
     PERFORM ring(p_account);
@@ -115,13 +115,18 @@ BEGIN
             ELSIF substr(call, 2, 1) = 'x' THEN
                 PERFORM check_hex_text('enqueue', 'call', call);
             END IF;
-        EXCEPTION WHEN SQLSTATE 'TR000' THEN
+            -- A relay that enqueues for a token gives a creator. The one statement below knows no tokens.
+            IF creator IS NOT NULL AND current_setting('txrelay.token', true) <> '' AND (octet_length(key) BETWEEN 1 AND 200) IS NOT FALSE
+               AND token_role() IS NOT NULL THEN
+                v_account := enqueue_account('enqueue', account, priority, not_before);
+            END IF;
+        EXCEPTION WHEN SQLSTATE 'TR000' OR insufficient_privilege OR lock_not_available THEN
             GET STACKED DIAGNOSTICS v_hint = PG_EXCEPTION_HINT;
             RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM, HINT = v_hint;
         END;
     END IF;
 
-    IF key IS NULL THEN
+    IF key IS NULL AND v_account IS NULL THEN
         INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard, tip, max_tip, deadline_block,
                 retries, role, traceparent)
             SELECT a.account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
@@ -132,7 +137,7 @@ BEGIN
             RETURNING id, pg_try_advisory_xact_lock_shared(9001, account),
                 id > (SELECT h.highest_id FROM high_water h WHERE h.one)
             INTO v_id, v_awake, v_new;
-    ELSIF octet_length(key) BETWEEN 1 AND 200 THEN
+    ELSIF octet_length(key) BETWEEN 1 AND 200 AND v_account IS NULL THEN
         WITH k AS (
             INSERT INTO idempotency_keys (account, role, key, id, payload_sha256)
                 SELECT a.account, key_role(), enqueue.key, nextval('txrelay.transaction_id'), sha256(enqueue.call)
@@ -148,7 +153,7 @@ BEGIN
             FROM k RETURNING id, pg_try_advisory_xact_lock_shared(9001, account),
                 id > (SELECT h.highest_id FROM high_water h WHERE h.one)
             INTO v_id, v_awake, v_new;
-    ELSE
+    ELSIF v_account IS NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'TR011', MESSAGE = format('enqueue: key has %s bytes; it must have 1 to 200', octet_length(key)),
             HINT = 'Leave it out (NULL) for no idempotency key, or use a hash of a longer one.';
     END IF;
@@ -161,7 +166,7 @@ BEGIN
             IF NOT v_new THEN
                 PERFORM id_given_again('enqueue', v_id);
             ELSIF v_awake IS NULL THEN
-                v_account := enqueue_account('enqueue', account, priority, not_before);
+                v_account := coalesce(v_account, enqueue_account('enqueue', account, priority, not_before));
                 v_id := new_id('enqueue');
             END IF;
         EXCEPTION WHEN SQLSTATE 'TR000' OR insufficient_privilege OR lock_not_available THEN

@@ -1,6 +1,7 @@
 -- txrelay: the HTTP interface: who may use it, and what operators do through it.
 
--- Makes a token: its SHA-256, what it is good for, and for which accounts it may enqueue (NULL: for all). expires NULL: never.
+-- Makes a token: its SHA-256, what it is good for, and for which accounts it may enqueue. NULL: for all that were not granted
+-- to roles; with the scope operate, for all. expires NULL: never.
 CREATE OR REPLACE FUNCTION txrelay.token_create(name text, hash bytea, scopes text[], accounts text[] DEFAULT NULL,
     expires interval DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -74,8 +75,8 @@ BEGIN
         name := t.name;
         -- account_of is asked last: who may not enqueue at all learns nothing about accounts.
         allowed := p_scope = ANY (t.scopes);
-        IF allowed AND p_scope = 'enqueue' AND t.accounts IS NOT NULL AND p_account IS NOT NULL THEN
-            allowed := coalesce(account_of(p_account) = ANY (t.accounts), false);
+        IF allowed AND p_scope = 'enqueue' AND p_account IS NOT NULL THEN
+            allowed := token_may(t.name, account_of(p_account));
         END IF;
         RETURN NEXT;
     END IF;

@@ -71,17 +71,19 @@ class Tokens(Case):
         self.assertIn('has 1 bytes', caught.exception.diag.message_primary)
 
 
-class Keys(Case):
+class Posts(Case):
     def setUp(self):
         super().setUp()
         self.relay.rows('PREPARE enqueue AS ' + (ROOT / 'http' / 'sql' / 'enqueue.sql').read_text())
         for name in ('shop', 'bank'):
             self.relay.rows('SELECT txrelay.token_create(%s, %s, %s)', name, h32(name), ['enqueue'])
 
-    def post(self, name, call=b'\1'):
-        values = ['alice', call.hex(), 'order-1'] + [None] * 12 + [h32(name).hex()]
+    def post(self, name, call=b'\1', account='alice', key='order-1', tip=None, priority=None):
+        values = [account, call.hex(), key, None, None, tip, *[None] * 5, priority, None, None, None, h32(name).hex()]
         return self.relay.value(f"EXECUTE enqueue({', '.join(['%s'] * len(values))})", *values)['id']
 
+
+class Keys(Posts):
     def test_each_token_has_keys_of_its_own(self):
         ids = [self.post('shop'), self.post('bank')]
         relays = "SELECT txrelay.enqueue('alice', '\\x01', key => 'order-1')"
@@ -98,6 +100,69 @@ class Keys(Case):
         id = self.post('shop')
         self.app.rows("SET txrelay.token = 'shop'")
         self.assertNotEqual(self.app.value("SELECT txrelay.enqueue('alice', '\\x01', key => 'order-1')"), id)
+
+
+class Bounds(Posts):
+    """A token without the scope operate meets each bound that an application meets. One with it is an operator, as a relay's login."""
+
+    def setUp(self):
+        super().setUp()
+        self.relay.rows('SELECT txrelay.token_create(%s, %s, %s)', 'boss', h32('boss'), ['enqueue', 'operate'])
+        self.relay.rows('SELECT txrelay.token_create(%s, %s, %s, %s)', 'made', h32('made'), ['enqueue'], ['alice'])
+
+    def application(self, options):
+        given = ''.join(f', {k} => {v}' for k, v in options.items())
+        return lambda: self.app.rows(f"SELECT txrelay.enqueue('alice', '\\x01'{given})")
+
+    def test_each_bound_of_an_application_is_one_of_a_token(self):
+        bounds = {'priority_max': ('TR011', {'priority': 101}, 'at most 100'), 'tip_cap': ('TR011', {'tip': 1}, 'no tip_cap')}
+        for name, (code, options, text) in bounds.items():
+            with self.subTest(name):
+                self.refused(code, self.application(options), text=text)
+                self.refused(code, lambda: self.post('shop', key=None, **options), text=text)
+                self.refused(code, lambda: self.post('made', key='k', **options), text=text)
+                self.post('boss', key=None, **options)
+                self.policy(**{name: 200})
+                self.post('shop', key=None, **options)
+
+    def test_what_waits_is_counted_for_each_token(self):
+        self.policy(outbox_max=20)
+        for key in [None] * 10 + list('abcdefghij'):
+            self.post('shop', key=key)
+        for key in (None, 'k'):
+            self.refused('TR013', lambda: self.post('shop', key=key), text='20 transactions of token/shop wait at account alice already')
+        for _ in range(21):
+            self.post('boss', key=None)
+        self.post('bank', key=None)
+        self.application({})()
+        self.assertEqual(self.owner.rows("SELECT DISTINCT coalesce(role, creator) FROM txrelay.outbox ORDER BY 1"),
+                         [('app',), ('relay',), ('token/bank',), ('token/shop',)])
+        self.superuser().rows('DELETE FROM txrelay.outbox')
+        self.post('shop', key=None)
+
+    def test_an_account_that_was_granted_is_for_tokens_that_were_made_for_it(self):
+        self.relay.rows("SELECT txrelay.account_grant('alice', 'txrelay_follower')")
+        self.refused('42501', self.application({}), text='used by txrelay_follower')
+        self.assertEqual([self.may(name) for name in ('shop', 'bank', 'made', 'boss')], [False, False, True, True])
+        self.relay.begin()  # nor without what token_use says
+        self.relay.rows("SET LOCAL txrelay.token = 'shop'")
+        self.refused('42501', lambda: self.relay.rows("SELECT txrelay.enqueue('alice', '\\x01', creator => 'shop')"),
+                     text=('used by txrelay_follower, and token/shop was not made for it', '--for alice'))
+        self.relay.rollback()
+        self.relay.rows("SELECT txrelay.account_grant('alice', 'txrelay_app')")
+        self.assertEqual([self.may(name) for name in ('shop', 'bank', 'made', 'boss')], [True] * 4)
+
+    def may(self, name):
+        values = ['alice', '01', None] + [None] * 12 + [h32(name).hex()]
+        return self.relay.value(f"EXECUTE enqueue({', '.join(['%s'] * len(values))})", *values) is not None
+
+    def test_no_application_cancels_what_a_token_enqueued(self):
+        id = self.post('shop')
+        self.refused('42501', self.app.rows, 'SELECT txrelay.cancel(%s)', id, text='belongs to token/shop')
+        self.assertEqual(self.relay.value('SELECT txrelay.cancel(%s)', id), 'cancelled')
+
+    def test_a_key_of_a_token_is_checked(self):
+        self.refused('TR011', lambda: self.post('shop', key=''), text='key has 0 bytes')
 
 
 class Pages(Case):
