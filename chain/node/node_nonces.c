@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/hex.h"
+#include "base/table.h"
 #include "node_internal.h"
 
 size_t node_watch_account(struct node *n, const uint8_t *account_id, size_t len)
@@ -125,14 +126,55 @@ static void ask_one(struct slot *s)
 
 /* ---- all at once ---- */
 
-static size_t account_of(const struct slot *s, const struct jv *key, size_t guess)
+enum { KEY_TEXT = 2 + 2 * 96 }; /* longer than any key that wire_account_key makes */
+
+/* An account of the question, by its key. */
+struct named {
+    const char *key;
+    size_t account;
+    UT_hash_handle hh;
+};
+
+/* Is of the changes the one at `i` the account that was asked for there? Nodes answer in the order
+ * of the question. */
+static bool in_order(const struct slot *s, const struct jv *key, size_t i)
 {
-    if (guess < s->asked_count && jv_equals(key, s->node->accounts[s->asked[guess]].key))
-        return s->asked[guess]; /* usually in the order of the query */
-    for (size_t i = 0; i < s->asked_count; i++)
-        if (jv_equals(key, s->node->accounts[s->asked[i]].key))
-            return s->asked[i];
-    return SIZE_MAX;
+    return jv_equals(key, s->node->accounts[s->asked[i]].key);
+}
+
+static struct named *names_of(const struct slot *s, struct named *rows)
+{
+    struct named *table = NULL;
+    for (size_t i = 0; i < s->asked_count; i++) {
+        const char *key = s->node->accounts[s->asked[i]].key;
+        rows[i] = (struct named){.key = key, .account = s->asked[i]};
+        HASH_ADD_KEYPTR(hh, table, key, strlen(key), &rows[i]);
+    }
+    return table;
+}
+
+static const struct named *named(const struct named *table, const struct jv *key)
+{
+    char text[KEY_TEXT];
+    struct named *found = NULL;
+    size_t len = jv_copy(key, text, sizeof(text));
+    if (len > 0 && len < sizeof(text))
+        HASH_FIND(hh, table, text, len, found);
+    return found;
+}
+
+/* In any order. Each key is looked up, so that the time is that of reading the answer. */
+static bool read_named(struct slot *s, const struct jv *changes)
+{
+    struct named *rows = xcalloc(s->asked_count, sizeof(*rows)), *table = names_of(s, rows);
+    bool good = true;
+    for (const struct jv *x = jv_first(changes); x && good; x = jv_next(changes, x)) {
+        const struct named *account = named(table, jv_at(x, 0));
+        good = account && read_account(s, account->account, jv_at(x, 1));
+    }
+    HASH_CLEAR(hh, table);
+    free(rows);
+    return good;
 }
 
 /* [{"block":"0x..","changes":[["0xkey","0xvalue"|null],..]}]; a missing key is a missing
@@ -141,11 +183,12 @@ static bool read_changes(struct slot *s, const struct jv *result)
 {
     const struct jv *changes = jv_get(jv_at(result, 0), "changes"), *change;
     size_t i = 0;
-    if (!jv_is(changes, JV_ARRAY))
+    if (!jv_is(changes, JV_ARRAY) || changes->count > s->asked_count)
         return false;
     for (change = jv_first(changes); change; change = jv_next(changes, change), i++) {
-        size_t at = account_of(s, jv_at(change, 0), i);
-        if (at == SIZE_MAX || !read_account(s, at, jv_at(change, 1)))
+        if (!in_order(s, jv_at(change, 0), i))
+            return read_named(s, changes);
+        if (!read_account(s, s->asked[i], jv_at(change, 1)))
             return false;
     }
     return true;

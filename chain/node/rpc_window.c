@@ -138,6 +138,12 @@ static void unpin(struct window *w, size_t i, struct buf *ret_unpin)
     memmove(&w->blocks[i], &w->blocks[i + 1], (w->count - i) * sizeof(*w->blocks));
 }
 
+/* A list of more hashes than blocks are pinned repeats some. */
+static bool bounded(const struct jv *hashes)
+{
+    return !hashes || hashes->count <= WINDOW_MAX;
+}
+
 /* The best block stays, whatever the server says of it. */
 static void unpin_pruned(struct window *w, const struct jv *hashes, struct buf *ret_unpin)
 {
@@ -172,8 +178,9 @@ static void unpin_oldest(struct window *w, struct buf *ret_unpin)
 static bool finalized(struct window *w, const struct jv *event, struct buf *ret_unpin)
 {
     const struct jv *hashes = jv_get(event, "finalizedBlockHashes");
+    const struct jv *pruned = jv_get(event, "prunedBlockHashes");
     uint8_t hash[32];
-    if (!jv_is(hashes, JV_ARRAY) || hashes->count == 0)
+    if (!jv_is(hashes, JV_ARRAY) || hashes->count == 0 || !bounded(hashes) || !bounded(pruned))
         return false;
     for (const struct jv *i = jv_first(hashes); i; i = jv_next(hashes, i)) {
         struct window_block *b = jv_hex_fixed(i, hash, 32) ? find(w, hash) : NULL;
@@ -182,7 +189,7 @@ static bool finalized(struct window *w, const struct jv *event, struct buf *ret_
         b->final = true;
         memcpy(w->finalized, hash, 32);
     }
-    unpin_pruned(w, jv_get(event, "prunedBlockHashes"), ret_unpin);
+    unpin_pruned(w, pruned, ret_unpin);
     unpin_oldest(w, ret_unpin);
     return true;
 }

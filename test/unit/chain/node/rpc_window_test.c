@@ -143,6 +143,33 @@ static void the_runtime_of_the_best_block(void **state)
     window_done(&w);
 }
 
+/* A list that repeats a block more often than blocks are pinned would be looked up at length. */
+static void no_more_than_is_pinned(void **state)
+{
+    (void)state;
+    enum { MOST = WINDOW_MAX };
+    for (size_t count = MOST; count <= MOST + 1; count++) {
+        struct window w;
+        struct buf pins = {0}, list = {0}, many = {0}, pruned = {0};
+        start(&w);
+        for (size_t i = 0; i < count; i++)
+            buf_printf(&list, "%s%s", i ? "," : "", hex_of(10));
+        buf_printf(&many, "{\"event\":\"finalized\",\"finalizedBlockHashes\":[%s]}",
+                   buf_str(&list));
+        buf_printf(&pruned,
+                   "{\"event\":\"finalized\",\"finalizedBlockHashes\":[%s],"
+                   "\"prunedBlockHashes\":[%s]}",
+                   hex_of(10), buf_str(&list));
+        assert_int_equal(take(&w, &pins, buf_str(&many)), count == MOST);
+        assert_int_equal(take(&w, &pins, buf_str(&pruned)), count == MOST);
+        buf_done(&many);
+        buf_done(&pruned);
+        buf_done(&pins);
+        buf_done(&list);
+        window_done(&w);
+    }
+}
+
 static void pins_are_given_back(void **state)
 {
     (void)state;
@@ -210,9 +237,8 @@ static void contradictions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_best_chain),
-        cmocka_unit_test(the_runtime_of_the_best_block),
-        cmocka_unit_test(pins_are_given_back),
+        cmocka_unit_test(the_best_chain),      cmocka_unit_test(the_runtime_of_the_best_block),
+        cmocka_unit_test(pins_are_given_back), cmocka_unit_test(no_more_than_is_pinned),
         cmocka_unit_test(contradictions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
