@@ -74,11 +74,11 @@ static void got_runtime(struct runtime_fetch *f)
     PRE(s->state == SLOT_RUNTIME_WAIT);
     s->runtime = f->runtime;
     if (s->abandoned) {
-        s->attempts = 0;
         slot_again(s);
         return;
     }
-    if (!s->runtime && !f->pruned) {
+    bool gone = f->pruned || slot_gave_up(s, &f->call);
+    if (!s->runtime && !gone) {
         slot_failed(s, &err);
         return;
     }
@@ -205,6 +205,8 @@ void slot_body(struct slot *s)
 {
     PRE(s->state == SLOT_IDLE);
     struct node *n = s->node;
+    if (!s->begun_at)
+        s->begun_at = loop_now_ms(n->loop);
     s->head.number = s->number;
     /* The endpoint has told its hash. One that does not lead to a block is asked for. */
     if (s->number == n->info.finalized_number && (s->attempts == 0 || n->no_block_hash)) {

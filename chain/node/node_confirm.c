@@ -220,6 +220,7 @@ const char *node_unconfirmed(struct node *n)
 {
     const struct confirm *c = &n->confirm;
     const struct second *s = &n->second;
+    const struct slot *broken = later_is_broken(n, TOLD_TICKS * node__tick_ms(n));
     uint64_t now = loop_now_ms(n->loop);
     char *out = n->unconfirmed;
     size_t size = sizeof(n->unconfirmed);
@@ -237,6 +238,9 @@ const char *node_unconfirmed(struct node *n)
     else if (s->on && now >= s->began_at + TOLD_TICKS * node__tick_ms(n))
         snprintf(out, size, "the metadata of %s/%u waits for the word of other endpoints than %s",
                  s->runtime->spec_name, s->runtime->spec_version, node__url(n));
+    else if (broken)
+        snprintf(out, size, "block %llu waits: %s answers by an error: %s",
+                 (unsigned long long)n->follow_next, node__url(n), broken->why.text);
     else
         return NULL;
     opinions(n, !c->on, out, size);

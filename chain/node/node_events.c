@@ -27,6 +27,8 @@ static void lacks_events(struct slot *s)
 /* A balancer may ask another node the next time, as for a body. */
 static void refused(struct slot *s)
 {
+    if (later_goes_on(s, &s->call.err))
+        return;
     if (++s->attempts < NODE_ATTEMPTS)
         ask_events(s);
     else
@@ -50,8 +52,9 @@ static void got_events(struct rpc_call *call)
         ask_events(s);
         return;
     }
-    if (!s->abandoned && call->refused != RPC_ERROR_NONE && call->refused != RPC_ERROR_OTHER &&
-        call->refused != RPC_ERROR_PACE) {
+    bool means = call->refused != RPC_ERROR_NONE && call->refused != RPC_ERROR_OTHER &&
+                 call->refused != RPC_ERROR_PACE;
+    if (!s->abandoned && (means || slot_gave_up(s, call))) {
         refused(s);
         return;
     }

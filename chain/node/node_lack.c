@@ -39,7 +39,7 @@ static bool lacks(const struct node *n, const struct endpoint *e, enum lack kind
     return recent(n, e->lacks_at[kind]) && number <= e->lacks_to[kind];
 }
 
-static bool elsewhere(const struct node *n, enum lack kind, uint64_t number)
+bool lack_elsewhere(const struct node *n, enum lack kind, uint64_t number)
 {
     for (size_t i = 0; i < n->endpoint_count; i++)
         if (i != n->endpoint_at && !recent(n, n->endpoints[i].failed_at) &&
@@ -59,7 +59,7 @@ bool lack_leave(struct node *n, enum lack kind, uint64_t number, const struct er
 {
     PRE(why->code);
     set_lack(n, kind, lacks(n, present(n), kind, number) ? present(n)->lacks_to[kind] : number);
-    if (n->phase != NODE_READY || !elsewhere(n, kind, number))
+    if (n->phase != NODE_READY || !lack_elsewhere(n, kind, number))
         return false;
     node__fault(n, why);
     return true;

@@ -19,6 +19,8 @@ struct reach {
 /* The present endpoint lacks this. True: another one may have it, and the node leaves this one with
  * this reason. False: no endpoint is known to have it. */
 bool lack_leave(struct node *n, enum lack kind, uint64_t number, const struct err *why);
+/* May another endpoint have it? */
+bool lack_elsewhere(const struct node *n, enum lack kind, uint64_t number);
 /* Ask the present endpoint up to where it lacks blocks. True: blocks_reached follows. False: there
  * is nothing to find out. */
 bool lack_search(struct node *n, enum lack kind, uint64_t number, const struct err *why);

@@ -48,16 +48,17 @@ static void nonces_begin(struct slot *s)
 }
 
 /* The endpoint does not have the state, or does not answer this to us. */
-static bool unanswerable(const struct rpc_call *call)
+static bool unanswerable(const struct slot *s)
 {
-    return call->refused == RPC_ERROR_BLOCK || call->refused == RPC_ERROR_METHOD ||
-           call->refused == RPC_ERROR_SIZE;
+    const struct rpc_call *call = &s->call;
+    return slot_gave_up(s, call) || call->refused == RPC_ERROR_BLOCK ||
+           call->refused == RPC_ERROR_METHOD || call->refused == RPC_ERROR_SIZE;
 }
 
 /* A node behind a balancer may not have heard of the block that another one has told. */
 static bool comes(struct slot *s)
 {
-    return !s->unread && later_wait(s);
+    return !s->unread && (later_goes_on(s, &s->call.err) || later_wait(s));
 }
 
 void slot_nonces_unknown(struct slot *s)
@@ -68,6 +69,20 @@ void slot_nonces_unknown(struct slot *s)
         s->nonces[i] = UINT64_MAX;
     memset(s->balances, 0, s->nonce_count * sizeof(*s->balances));
     slot_finished(s);
+}
+
+/* Where errors of no known meaning are the reason, another endpoint may answer. */
+static void nonces_refused(struct slot *s)
+{
+    if (comes(s))
+        return;
+    struct err why = s->call.err;
+    enum slot_state state = s->state;
+    s->state = SLOT_REACH_WAIT; /* cleared if the endpoint is left */
+    if (s->given_up && lack_leave(s->node, LACK_STATE, s->number, &why))
+        return;
+    s->state = state;
+    slot_nonces_unknown(s);
 }
 
 static void nonces_bad(struct slot *s, const char *what)
@@ -93,9 +108,8 @@ static void got_one(struct rpc_call *call)
 {
     struct slot *s = CONTAINER_OF(call, struct slot, call);
     PRE(s->state == SLOT_NONCE_WAIT && s->nonce_next < s->asked_count);
-    if (!s->abandoned && unanswerable(call)) {
-        if (!comes(s))
-            slot_nonces_unknown(s);
+    if (!s->abandoned && unanswerable(s)) {
+        nonces_refused(s);
         return;
     }
     if (!slot_going_on(s))
@@ -203,9 +217,8 @@ static void got_all(struct rpc_call *call)
         ask_one(s);
         return;
     }
-    if (!s->abandoned && unanswerable(call)) {
-        if (!comes(s))
-            slot_nonces_unknown(s);
+    if (!s->abandoned && unanswerable(s)) {
+        nonces_refused(s);
         return;
     }
     if (!slot_going_on(s))

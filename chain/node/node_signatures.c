@@ -19,8 +19,14 @@ static void got_birth(struct rpc_call *call)
     struct slot *s = CONTAINER_OF(call, struct slot, call);
     PRE(s->state == SLOT_BIRTH_WAIT && s->verified < s->included_count);
     uint64_t number = (uint64_t)s->included[s->verified].tx.era_birth;
-    if (hash_again(node__rpc(s->node), call, number, &s->node->no_block_hash, got_birth) ||
-        !slot_going_on(s))
+    if (hash_again(node__rpc(s->node), call, number, &s->node->no_block_hash, got_birth))
+        return;
+    if (!s->abandoned && slot_gave_up(s, call)) { /* what was signed is not known */
+        s->unverified[s->verified] = false;
+        slot_signatures(s);
+        return;
+    }
+    if (!slot_going_on(s))
         return;
     struct birth b = {.known = true, .number = number};
     if (!wire_hash(call->result, b.hash)) {

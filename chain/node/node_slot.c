@@ -13,8 +13,14 @@
 void slot_clear(struct slot *s)
 {
     struct node *n = s->node;
-    unsigned attempts = s->attempts;
-    uint64_t lacked_since = s->lacked_since;
+    bool abandoned = s->abandoned; /* what is kept is of a height that nobody reads any more */
+    struct slot kept = {.node = n,
+                        .attempts = s->attempts,
+                        .lacked_since = s->lacked_since,
+                        .begun_at = s->begun_at,
+                        .broken_since = s->broken_since,
+                        .given_up = s->given_up,
+                        .why = s->why};
     PRE(!list_linked(&s->call.bucket) && s->fetch.step == FETCH_IDLE);
     runtime_unref(s->runtime);
     buf_done(&s->bytes);
@@ -24,14 +30,14 @@ void slot_clear(struct slot *s)
     free(s->nonces);
     free(s->balances);
     free(s->asked);
-    *s = (struct slot){.node = n, .attempts = attempts, .lacked_since = lacked_since};
+    *s = abandoned ? (struct slot){.node = n} : kept;
 }
 
 void slot_renew(struct slot *s)
 {
-    s->attempts = 0;
-    s->lacked_since = 0;
+    struct node *n = s->node;
     slot_clear(s);
+    *s = (struct slot){.node = n};
 }
 
 /* ---- failures ---- */
@@ -41,6 +47,13 @@ void slot_again(struct slot *s)
     slot_clear(s);
     if (s->node->phase == NODE_READY)
         blocks_kick(s->node);
+}
+
+/* The endpoint has answered, and only this question by an error. */
+static bool by_error(const struct slot *s)
+{
+    const struct rpc_call *call = s->state == SLOT_RUNTIME_WAIT ? &s->fetch.call : &s->call;
+    return s->state != SLOT_DONE && call->err.code == ERR_RPC;
 }
 
 void slot_failed(struct slot *s, const struct err *err)
@@ -57,6 +70,10 @@ void slot_failed(struct slot *s, const struct err *err)
     bool mute = reason.code == ERR_TIMEOUT && n->endpoint_count > 1; /* others may answer it */
     if (!mute && (s->call.refused == RPC_ERROR_PACE || ++s->attempts < NODE_ATTEMPTS)) {
         slot_again(s);
+        return;
+    }
+    if (by_error(s)) {
+        later_broken(s, &reason);
         return;
     }
     s->attempts = 0;
@@ -77,7 +94,6 @@ bool slot_going_on(struct slot *s)
 {
     PRE(s->state != SLOT_IDLE && s->state != SLOT_DONE);
     if (s->abandoned) {
-        s->attempts = 0;
         slot_again(s);
         return false;
     }
@@ -92,6 +108,8 @@ void slot_finished(struct slot *s)
 {
     PRE(s->state != SLOT_IDLE && s->state != SLOT_DONE);
     s->state = SLOT_DONE;
+    if (!s->broken_since)
+        s->node->later.read_at = loop_now_ms(s->node->loop);
     blocks_kick(s->node);
 }
 
@@ -146,10 +164,12 @@ bool slot_lacks_body(struct slot *s)
 {
     const struct rpc_call *call = &s->call;
     bool refused = call->refused == RPC_ERROR_BLOCK || call->refused == RPC_ERROR_METHOD ||
-                   call->refused == RPC_ERROR_SIZE;
+                   call->refused == RPC_ERROR_SIZE || slot_gave_up(s, call);
     bool null = !call->err.code && jv_is(call->result, JV_NULL);
     if (s->abandoned || (!refused && !null))
         return false;
+    if (later_goes_on(s, &call->err))
+        return true;
     if (++s->attempts < NODE_ATTEMPTS) { /* a balancer may have asked a node that lags */
         slot_again(s);
         return true;

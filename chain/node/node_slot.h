@@ -35,6 +35,9 @@ struct slot {
     bool abandoned; /* its call is in flight; the answer will be ignored */
     unsigned attempts;
     uint64_t lacked_since; /* the endpoint has said so from then on; 0: it has not */
+    uint64_t begun_at;     /* the endpoint was asked for it the first time */
+    uint64_t broken_since; /* it answers by errors of no known meaning; 0: it did not */
+    bool given_up;         /* it waited to the end: an error counts as a lack */
     uint64_t number;
     struct node_head head;
     struct rpc_call call;
@@ -81,7 +84,8 @@ void slot_nonces_unknown(struct slot *s);
  * handled. */
 bool slot_going_on(struct slot *s);
 void slot_finished(struct slot *s); /* the block may be reported */
-/* Read the height again from the start, or leave the endpoint after NODE_ATTEMPTS. */
+/* Read the height again from the start; after NODE_ATTEMPTS leave the endpoint, or, if it was an
+ * error answer, wait (node_later.c). */
 void slot_failed(struct slot *s, const struct err *err);
 void slot_failed_protocol(struct slot *s, const char *what);
 /* The endpoint lacks the body or the state: ask another one, wait for one, or go on without. */
@@ -92,6 +96,11 @@ bool slot_lacks_body(struct slot *s);
 /* The range that this endpoint lacks is known: leave it for one that may have the block, wait for
  * such an endpoint, or go on without. Must be called in SLOT_REACH_WAIT. */
 void slot_decide(struct slot *s);
+/* An error answer counts as a lack: others were given in vain for a while. */
+static inline bool slot_gave_up(const struct slot *s, const struct rpc_call *call)
+{
+    return s->given_up && call->err.code == ERR_RPC && call->refused != RPC_ERROR_PACE;
+}
 void slot_clear(struct slot *s); /* back to SLOT_IDLE; the attempts are kept */
 void slot_renew(struct slot *s); /* the same, for another height or endpoint */
 void slot_again(struct slot *s); /* the same, and the pipeline goes on */

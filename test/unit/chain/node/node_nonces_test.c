@@ -1,5 +1,5 @@
-/* The largest answer about the largest number of accounts costs no more than to read it, in whatever
- * order and whatever it repeats: the comparisons of keys are counted. */
+/* The largest answer about the largest number of accounts costs no more than to read it, in any
+ * order and with any repetitions: the comparisons of keys are counted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/hex.h"
 #include "node_internal.h"
 #include "support_node.h"
@@ -71,6 +72,13 @@ static void put_change(struct buf *out, const json_t *keys, size_t at)
     buf_done(&info);
 }
 
+static void put_none(struct buf *out, const json_t *keys, size_t at)
+{
+    buf_puts(out, "[\"");
+    buf_puts(out, json_string_value(json_array_get(keys, at)));
+    buf_puts(out, "\",null]");
+}
+
 static bool answers(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
                     const json_t *params)
 {
@@ -89,7 +97,7 @@ static bool answers(struct fake *f, struct ws_peer *p, const char *method, const
         if (a->count <= ACCOUNTS)
             put_change(&text, keys, a->at(i));
         else
-            buf_printf(&text, "[\"%s\",null]", json_string_value(json_array_get(keys, a->at(i))));
+            put_none(&text, keys, a->at(i));
     }
     buf_puts(&text, "]}]}");
     ws_peer_send(p, buf_str(&text));
@@ -149,7 +157,7 @@ static void each_order_costs_the_same(void **state)
 static void more_than_was_asked_for(void **state)
 {
     (void)state;
-    static const size_t counts[] = {ACCOUNTS + 1, REPEATED};
+    const size_t counts[] = {ACCOUNTS + 1, getenv("TXRELAY_VALGRIND") ? 2 * ACCOUNTS : REPEATED};
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
         struct node_rig rig;
         struct answer a = {counts[i], last};
