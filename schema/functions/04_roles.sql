@@ -46,7 +46,8 @@ $$;
 CREATE OR REPLACE FUNCTION txrelay.is_operator() RETURNS boolean
 LANGUAGE sql STABLE AS $$
     SELECT (pg_catalog.pg_has_role(session_user, 'txrelay_relay', 'MEMBER')
-        OR pg_catalog.pg_has_role(session_user, current_user, 'MEMBER')) AND txrelay.token_role() IS NULL
+        OR pg_catalog.pg_has_role(session_user, current_user, 'MEMBER'))
+        AND (COALESCE(pg_catalog.current_setting('txrelay.token', true), '') = '' OR txrelay.token_role() IS NULL)
 $$;
 
 -- Who asks for what is recorded: whom a relay names for its statement (txrelay.operator: a token of HTTP, the user at its control

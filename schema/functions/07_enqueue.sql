@@ -116,8 +116,8 @@ BEGIN
                 PERFORM check_hex_text('enqueue', 'call', call);
             END IF;
             -- A relay that enqueues for a token gives a creator. The one statement below knows no tokens.
-            IF creator IS NOT NULL AND current_setting('txrelay.token', true) <> '' AND (octet_length(key) BETWEEN 1 AND 200) IS NOT FALSE
-               AND token_role() IS NOT NULL THEN
+            IF creator IS NOT NULL AND coalesce(current_setting('txrelay.token', true), '') <> ''
+               AND (octet_length(key) BETWEEN 1 AND 200) IS NOT FALSE AND token_role() IS NOT NULL THEN
                 v_account := enqueue_account('enqueue', account, priority, not_before);
             END IF;
         EXCEPTION WHEN SQLSTATE 'TR000' OR insufficient_privilege OR lock_not_available THEN
