@@ -22,6 +22,12 @@ lands() {
   [ -n "$name" ] || name=$(readelf -W --dyn-syms "$1" | awk '$4 == "FUNC" && $5 == "GLOBAL" && $7 != "UND" { print $8; exit }')
   objdump -d --no-show-raw-insn --disassemble="${name%%@*}" "$1" | grep endbr64
 }
+# Every file in C was compiled with this switch. Its debug information has the switches, of a file of its own each.
+compiled() {
+  local all
+  all=$(readelf -wi --dwarf-depth=1 "$1" | grep 'DW_AT_producer.*GNU C') || return 0
+  grep -qv -e "$2" <<<"$all" || echo yes
+}
 for file in "$@"; do
   [ -f "$file" ] || { echo "hardened: $file is missing"; exit 1; }
   wants 'is no position-independent executable (-fPIE -pie)' "$file" header "$file"
@@ -30,6 +36,10 @@ for file in "$@"; do
   wants 'has an executable stack (-z noexecstack)' "$file" segment "$file" 'GNU_STACK .* RW '
   wants 'has no stack protector (-fstack-protector-strong)' "$file" symbol "$file" __stack_chk_fail
   wants 'has no checked copies (_FORTIFY_SOURCE=3)' "$file" symbol "$file" '__mem(cpy|move|set)_chk'
+  wants 'has files whose variables begin with whatever was there (-g -ftrivial-auto-var-init=zero)' "$file" \
+    compiled "$file" -ftrivial-auto-var-init=zero
+  wants 'has files whose stack may jump over the guard page (-g -fstack-clash-protection)' "$file" \
+    compiled "$file" -fstack-clash-protection
   [ "$(uname -m)" != x86_64 ] || wants 'has no landing pads (-fcf-protection)' "$file" lands "$file"
 done
 exit $bad

@@ -50,4 +50,10 @@ make_both "$compile" "$program" "${library/relro/norelro}" && refused 'a library
 make_both "$compile" "${program/now/lazy}" "$library" && refused 'a program that binds late' 't: binds'
 make_both "$compile" "$program" "${library/now/lazy}" && refused 'a library that binds late' 't.so: binds'
 make_both "$compile" "${program/noexecstack/execstack}" "$library" && refused 'an executable stack' 'executable stack'
+make_both "${compile/auto-var-init=zero/auto-var-init=uninitialized}" "$program" "$library" && refused 'variables' 'auto-var-init'
+make_both "$compile -fno-stack-clash-protection" "$program" "$library" && refused 'the guard page' 'stack-clash'
+# One file of two without it.
+echo 'int other(void) { return 0; }' >other.c
+gcc ${compile/-fstack-clash-protection/-fno-stack-clash-protection} -fPIC -c other.c -o other.o
+make_both "$compile" "$program other.o" "$library other.o" && refused 'one file' 'stack-clash'
 [ "$(uname -m)" != x86_64 ] || { make_both "$compile -fcf-protection=none" "$program" "$library" && refused 'no CET' 'landing pads'; }
