@@ -67,6 +67,24 @@ class Pages(unittest.TestCase):
                     self.assertIn(language, RUNNABLE | {'', 'mermaid'}, f'{page}: nothing runs this block: {text}')
         self.assertEqual(counts, NOT_RUN)
 
+    def test_no_commit_and_no_image_has_a_secret(self):
+        """Of any folder: a pattern of .gitignore without a slash goes for all of them, one of .dockerignore with ** does."""
+        for file, every in (('.gitignore', ''), ('.dockerignore', '**/')):
+            patterns = read(file).split()
+            for name in ('*.key', '*.password'):
+                self.assertIn(every + name, patterns, file)
+            self.assertTrue({'/relay.yaml', '*.yaml'} & set(patterns), file)
+
+    def test_the_notice_names_the_code_of_others(self):
+        """And is installed with the program."""
+        notice = read('NOTICE')
+        folders = re.search(r"grep -vE '\^\(([^)]*)\)/'", read('test/lint/lint.sh'))[1].split('|')
+        self.assertGreater(len(folders), 1)
+        for folder in folders:
+            self.assertIn(f'({folder})', notice)
+        self.assertIn('bip39_english.txt', notice)
+        self.assertRegex(read('main/CMakeLists.txt'), r'install\(FILES [^)]*/NOTICE ')
+
     def test_every_config_key_is_documented(self):
         keys = set(re.findall(r'(?:STR_\w+|UINT_OPT|BOOL_OPT|CYAML_FIELD_\w+)\(\s*"(\w+)"', read('main/config_file.c')))
         text = read('docs/config.md')
