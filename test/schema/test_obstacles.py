@@ -142,6 +142,13 @@ class Obstacles(Case):
         self.assertIn('not_before: it is not sent before', self.waits(tx))
         self.assertEqual(self.blocked(), [])
 
+    def test_of_an_account_that_has_sites(self):
+        epoch = self.lead()
+        self.relay.rows("SELECT txrelay.leader_site_setup(%s, %s, '{north,south}', ARRAY['', 'south:9944'], %s::bytea[], 0, false, false, false, "
+                        "1000, 64, 0, 100, ARRAY[5, 5]::bigint[])", self.alice, epoch, [h32('alice')] * 2)
+        tx, = self.enqueue()
+        self.assertTrue(self.waits(tx).startswith('site: '), self.waits(tx))
+
     def test_lost_commits(self):
         self.lead()
         tx, = self.enqueue()

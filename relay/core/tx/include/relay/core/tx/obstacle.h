@@ -59,6 +59,7 @@ struct manager;
     X("presigned")
 #define TRANSACTION_OBSTACLES(X)                                                                   \
     X("not_before")                                                                                \
+    X("site")                                                                                      \
     X("turn")                                                                                      \
     X("sent")                                                                                      \
     X("block")                                                                                     \
