@@ -8,5 +8,5 @@ SELECT json_build_object('alias', r.alias, 'account_id', r.account_id, 'address'
                 FROM txrelay.blocked_accounts b WHERE b.account = r.alias),
     'policy', (SELECT a.policy FROM txrelay.accounts a WHERE a.account = r.account),
     'counts', coalesce((SELECT json_agg(json_build_object('stage', c.stage, 'state', c.state, 'count', c.count, 'more', c.more,
-        'oldest', c.oldest, 'fee', c.fee::text)) FROM txrelay.counts(r.alias) c), '[]'))
+        'oldest', c.oldest, 'fee', c.fee::text) ORDER BY c.ordinality) FROM txrelay.counts(r.alias) WITH ORDINALITY c), '[]'))
 FROM txrelay.leaders r WHERE r.account = txrelay.account_of($1)

@@ -24,5 +24,5 @@ SELECT json_build_object('id', r.id, 'account', r.account, 'account_id', r.accou
     'history', coalesce((SELECT json_agg(json_build_object('nonce', h.nonce, 'attempt', h.attempt, 'hash', h.hash,
         'tip', h.tip::text, 'filler', h.filler, 'outcome', h.outcome, 'state', h.state, 'reason', h.reason, 'error', h.error,
         'error_count', h.error_count, 'spec_version', h.spec_version, 'era_death', h.era_death, 'created_at', h.created_at,
-        'ended_at', h.ended_at)) FROM txrelay.history(r.id) h), '[]'))
+        'ended_at', h.ended_at) ORDER BY h.ordinality) FROM txrelay.history(r.id) WITH ORDINALITY h), '[]'))
 FROM txrelay.status($1::bigint) r

@@ -31,9 +31,9 @@ $roles$;
 
 -- Notes which functions and views exist, for 80_drop_others.sql. A version of a catalog row is known by its xmin.
 SELECT pg_catalog.set_config('txrelay.before', pg_catalog.concat_ws(' ',
-    (SELECT pg_catalog.string_agg(p.oid || ':' || p.xmin, ' ') FROM pg_catalog.pg_proc p
+    (SELECT pg_catalog.string_agg(p.oid || ':' || p.xmin, ' ') FROM pg_catalog.pg_proc p -- any order
         WHERE p.pronamespace = 'txrelay'::pg_catalog.regnamespace),
-    (SELECT pg_catalog.string_agg(r.ev_class || ':' || r.xmin, ' ') FROM pg_catalog.pg_rewrite r
+    (SELECT pg_catalog.string_agg(r.ev_class || ':' || r.xmin, ' ') FROM pg_catalog.pg_rewrite r -- any order
         JOIN pg_catalog.pg_class c ON c.oid = r.ev_class
         WHERE c.relnamespace = 'txrelay'::pg_catalog.regnamespace AND c.relkind = 'v' AND r.rulename = '_RETURN')), true);
 

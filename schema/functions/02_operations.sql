@@ -15,7 +15,8 @@ BEGIN
             FROM accounts a WHERE a.account = p_account);
     ELSIF p_action LIKE 'feed%' THEN
         RETURN (SELECT jsonb_build_object('account', a.alias, 'last', f.last_number, 'paused_reason', f.paused_reason,
-                'options', f.options, 'publishers', (SELECT jsonb_agg(encode(u.key, 'hex')) FROM unnest(f.publishers) u (key)))
+                'options', f.options, 'publishers', (SELECT jsonb_agg(encode(u.key, 'hex') ORDER BY u.n)
+                    FROM unnest(f.publishers) WITH ORDINALITY u (key, n)))
             FROM feeds f LEFT JOIN accounts a ON a.account = f.account WHERE f.name = p_subject);
     ELSIF p_action LIKE 'token%' THEN
         RETURN (SELECT jsonb_build_object('scopes', t.scopes, 'accounts', t.accounts, 'expires_at', t.expires_at,

@@ -15,7 +15,7 @@ EXCEPTION WHEN lock_not_available THEN
         MESSAGE = format('migrate: another session has kept the lock of migrations (9002, 0) for too long: %s. If it is no migration, end it with '
             'pg_terminate_backend and run this again.', coalesce(
             (SELECT string_agg(format('backend %s (user %s, application %s)', l.pid, s.usename,
-                coalesce(nullif(left(regexp_replace(s.application_name, '[^ -~]', '?', 'g'), 60), ''), 'without a name')), ', ')
+                coalesce(nullif(left(regexp_replace(s.application_name, '[^ -~]', '?', 'g'), 60), ''), 'without a name')), ', ' ORDER BY l.pid)
             FROM pg_locks l LEFT JOIN pg_stat_activity s ON s.pid = l.pid
             WHERE l.locktype = 'advisory' AND l.classid = 9002 AND l.objid = 0 AND l.objsubid = 2 AND l.granted
                 AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())), 'gone by now'));

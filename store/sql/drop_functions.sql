@@ -11,19 +11,19 @@ BEGIN
             WHERE p.pronamespace = 'txrelay'::pg_catalog.regnamespace AND NOT t.tgisinternal AND NOT c.relispartition LOOP
         EXECUTE v_drop;
     END LOOP;
-    SELECT 'DROP ROUTINE ' || pg_catalog.string_agg(p.oid::pg_catalog.regprocedure::text, ', ') INTO v_drop
+    SELECT 'DROP ROUTINE ' || pg_catalog.string_agg(p.oid::pg_catalog.regprocedure::text, ', ') INTO v_drop -- any order
         FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_type t ON t.oid = p.prorettype
         JOIN pg_catalog.pg_class c ON c.oid = t.typrelid AND c.relkind = 'v'
         WHERE p.pronamespace = 'txrelay'::pg_catalog.regnamespace;
     IF v_drop IS NOT NULL THEN
         EXECUTE v_drop;
     END IF;
-    SELECT 'DROP VIEW ' || pg_catalog.string_agg(c.oid::pg_catalog.regclass::text, ', ') INTO v_drop
+    SELECT 'DROP VIEW ' || pg_catalog.string_agg(c.oid::pg_catalog.regclass::text, ', ') INTO v_drop -- any order
         FROM pg_catalog.pg_class c WHERE c.relnamespace = 'txrelay'::pg_catalog.regnamespace AND c.relkind = 'v';
     IF v_drop IS NOT NULL THEN
         EXECUTE v_drop;
     END IF;
-    SELECT 'DROP ROUTINE ' || pg_catalog.string_agg(p.oid::pg_catalog.regprocedure::text, ', ') INTO v_drop
+    SELECT 'DROP ROUTINE ' || pg_catalog.string_agg(p.oid::pg_catalog.regprocedure::text, ', ') INTO v_drop -- any order
         FROM pg_catalog.pg_proc p WHERE p.pronamespace = 'txrelay'::pg_catalog.regnamespace;
     IF v_drop IS NOT NULL THEN
         EXECUTE v_drop;

@@ -107,11 +107,11 @@ hits=$(echo "$files" | grep -E '^(store|listen|main|relay|election|feed|http)/' 
   xargs -r grep -nE '"[^"]*\b(INSERT INTO|UPDATE txrelay|DELETE FROM|FROM txrelay|SELECT .* FROM [a-z_]*(accounts|outbox|transactions|attempts))' /dev/null) &&
   finding "SQL in a C string: $hits"
 
-# array_agg keeps no order of its own: Postgres 16 and later sort the input for a neighbour's DISTINCT. Its element says ORDER BY,
-# or its line that any order will do.
-hits=$(tree | grep -E '^(schema/functions|store/sql|listen/sql|main/sql|http/sql)/.*\.sql$' | xargs -r perl -0ne '
-  while (/\barray_agg(\((?:[^()]++|(?1))*\))([^\n]*)/g) { print "$ARGV: $&\n" unless $1 =~ /ORDER BY/ || $2 =~ /-- any order/ }') && [ -n "$hits" ] &&
-  finding "array_agg without ORDER BY: $hits"
+# An aggregate that makes a list keeps no order of its own: Postgres 16 and later sort the input for a neighbour's DISTINCT. Its
+# element says ORDER BY, or its line that any order will do.
+hits=$(tree | grep -E '^(schema/functions|[a-z]+/sql)/.*\.sql$' | xargs -r perl -0ne '
+  while (/\b(?:array|jsonb?|string|xml)_agg(\((?:[^()]++|(?1))*\))([^\n]*)/g) { print "$ARGV: $&\n" unless $1 =~ /ORDER BY/ || $2 =~ /-- any order/ }') && [ -n "$hits" ] &&
+  finding "an aggregate that makes a list, without ORDER BY: $hits"
 
 # Migrations: each is in the manifest, in order; those of a release (frozen) have the text that was released.
 migrations=schema/migrations

@@ -48,8 +48,13 @@ fresh && printf 'echo "$out" | %s -q x\n' grep >"$tmp/t/a.sh" && expect pipe 'st
 fresh && printf 'npm_in "$dir" %s "x@1"\n' install >"$tmp/t/a.sh" && expect npm 'without a lock file'
 fresh && printf '%s HEAD\n' '<<<<<<<' >"$tmp/t/a.md" && expect marker 'a conflict marker'
 fresh && printf 'const char *q = "DELETE FROM x";\n' >"$tmp/t/store/a.c" && expect sql 'SQL in a C string'
-fresh && mkdir -p "$tmp/t/schema/functions" && printf 'SELECT array_agg(f(x)) FROM t;\n' >"$tmp/t/schema/functions/01_a.sql" &&
-  expect aggregate 'array_agg without ORDER BY'
+aggregate() { # its name, folder
+  fresh && mkdir -p "$tmp/t/$2" && printf 'SELECT %s(f(x)) FROM t;\n' "$1" >"$tmp/t/$2/01_a.sql"
+}
+aggregate array_agg schema/functions && expect aggregate 'without ORDER BY: schema/functions/01_a.sql: array_agg'
+aggregate json_agg http/sql && expect aggregate 'without ORDER BY: http/sql/01_a.sql: json_agg'
+aggregate jsonb_agg hook/sql && expect aggregate 'without ORDER BY: hook/sql/01_a.sql: jsonb_agg'
+aggregate string_agg store/sql && expect aggregate 'without ORDER BY: store/sql/01_a.sql: string_agg'
 
 # The manifest of migrations.
 migrations() { # lines of the manifest
