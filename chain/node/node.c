@@ -278,7 +278,7 @@ static bool ends_each(struct node *n)
     if (n->phase != NODE_READY)
         return true;
     e->soon_lost = soon ? e->soon_lost + 1 : 0;
-    n->hasty = e->soon_lost >= SOON_MAX; /* then the back-off goes on growing */
+    n->hasty = e->soon_lost >= SOON_MAX; /* READY resets no back-off then */
     return e->soon_lost >= SOON_MAX;
 }
 

@@ -5,7 +5,7 @@
 -- nothing here binds them.
 
 -- The role of the token for which a relay enqueues (http/sql/enqueue.sql), if the token is an application; it has no members.
--- NULL: there is no token, or it has the scope operate. Nobody but a relay acts for tokens.
+-- NULL: there is no token, or it has the scope operate. Only relays act for tokens.
 CREATE OR REPLACE FUNCTION txrelay.token_role() RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
@@ -51,7 +51,7 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- Who asks for what is recorded: whom a relay names for its statement (txrelay.operator: a token of HTTP, the user at its control
--- endpoint), or else the login. Nobody else's setting counts.
+-- endpoint), or else the login. The setting of another login counts for nothing.
 CREATE OR REPLACE FUNCTION txrelay.asker() RETURNS text
 LANGUAGE sql STABLE AS $$
     SELECT COALESCE(CASE WHEN pg_catalog.pg_has_role(session_user, 'txrelay_relay', 'MEMBER')

@@ -149,7 +149,8 @@ CREATE OR REPLACE VIEW txrelay.lock_holders AS
 -- code). The database sees by itself that an account is paused, that it waits after lost commits, that
 -- nodes refuse its first pending transaction, that a presigned transaction waits for lower nonces, that no
 -- relay leads it, also because another session keeps its lock, or that an application keeps a row of its outbox locked: one of
--- the first hundred, of twenty whose not_before has come, or of twenty that were signed elsewhere. The leader reports all other reasons after they have lasted for 5 s.
+-- the first hundred, of twenty whose not_before has come, or of twenty that were signed elsewhere. The leader reports all other
+-- reasons after they have lasted for 5 s.
 -- Costs eight index probes per account, and one scan of the locks. The blocks that are left of a wait count from the
 -- finalized block of the leader's last renewal.
 CREATE OR REPLACE VIEW txrelay.blocked_accounts AS

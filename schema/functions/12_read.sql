@@ -1,8 +1,8 @@
 -- txrelay: what a leader reads: its account, its pending transactions, and what may be admitted.
 -- Each function begins with the fence.
 
--- The account's facts, for a load. suspension_text: why a leader suspended it. This and leader_snapshot wait for the subject's writers before they
--- read: a write of a session that is gone may still commit, and would otherwise come after the read.
+-- The account's facts, for a load. suspension_text: why a leader suspended it. This and leader_snapshot wait for the
+-- subject's writers before they read: a write of a session that is gone may still commit, and would otherwise come after the read.
 CREATE OR REPLACE FUNCTION txrelay.leader_account(p_account int, p_epoch bigint)
 RETURNS TABLE (next_nonce bigint, used_nonce bigint, used_block bigint, seen_block bigint, reconcile_from bigint,
     lost_since_ms bigint, lost_until bigint, era_immortal boolean, suspension_text text, paused boolean, suspension text, reborn boolean,
