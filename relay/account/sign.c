@@ -7,6 +7,14 @@
 #include "chain/keys/extrinsic_sign.h"
 #include "service/service_internal.h"
 
+/* The highest final block that was read: by this relay, or by the leader that signed what is
+ * pending. Where blocks come on demand, a new leader may have no other to read before it signs. */
+static uint64_t block_read(const struct account *a)
+{
+    uint64_t before = manager_block_read(a->manager);
+    return before > a->service->final_read ? before : a->service->final_read;
+}
+
 int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_t *call,
              size_t call_len, struct tx_attempt *ret, struct err *err)
 {
@@ -31,11 +39,11 @@ int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_
                                .spec_version = info->spec_version,
                                .guard = row->guard,
                                .tip = row->tip};
-    if (!heard_is_near(a->service->final_read, info->finalized_number) &&
+    if (!heard_is_near(block_read(a), info->finalized_number) &&
         !PLANTED(HEIGHT_TRUSTED)) /* the bytes' era would not end */
         return err_set(err, ERR_NET, "block %llu is said to be final, and %llu was read last",
                        (unsigned long long)info->finalized_number,
-                       (unsigned long long)a->service->final_read);
+                       (unsigned long long)block_read(a));
     if (row->deadline_block && !PLANTED(DEADLINE_LONG))
         period = manager_era_fit(period, info->finalized_number, row->deadline_block);
     if (row->deadline_block && !period)

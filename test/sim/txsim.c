@@ -54,12 +54,13 @@ struct args {
     enum log_level log;
     uint64_t *list;      /* seeds of a file */
     uint32_t *list_with; /* and what each may have */
+    uint32_t *list_must; /* and has */
     bool *list_lossy;    /* and whether its failovers lose commits */
 };
 
 struct report {
     uint64_t seed, seeds, events;
-    uint32_t features;
+    uint32_t features, must;
     bool broken, lossy;
     struct stats stats;
     struct manager_moves moved;
@@ -198,6 +199,7 @@ static void tell_apart(const struct args *a, const struct report *broken)
     if (pid == 0) {
         struct args with = *a;
         with.features = broken->features;
+        with.must = broken->must;
         with.lossy = broken->lossy;
         tell(&with, broken->seed);
         _exit(0);
@@ -225,15 +227,17 @@ static void work(const struct args *a, int job, int fd)
     for (uint64_t i = (uint64_t)job; i < a->count; i += (uint64_t)a->jobs) {
         uint64_t seed = a->list ? a->list[i] : a->first + i;
         uint32_t features = a->list ? a->list_with[i] : a->features;
+        uint32_t must = a->list ? a->list_must[i] : a->must;
         bool lossy = a->list ? a->list_lossy[i] : a->lossy;
         bool good = world_run(w, seed,
                               &(struct options){.fault = a->fault,
                                                 .features = features,
-                                                .must = a->must,
+                                                .must = must,
                                                 .era = a->era,
                                                 .pool = a->pool,
                                                 .lossy = lossy});
         r.lossy = lossy;
+        r.must = must;
         r.seed = seed;
         r.features = features;
         r.seeds++;
@@ -283,6 +287,7 @@ static bool run(const struct args *a, struct report *sum, bool quiet)
         if (!sum->broken || r.seed < sum->seed) {
             sum->seed = r.seed;
             sum->features = r.features;
+            sum->must = r.must;
             sum->lossy = r.lossy;
             memcpy(sum->violation, r.violation, sizeof(r.violation));
         }
@@ -495,7 +500,8 @@ static bool choose_plant(const char *name)
 
 /* ---- arguments ---- */
 
-/* A seed a line, what it may have, and "lossy" if it loses commits; # begins a comment. */
+/* A seed a line, what it may have, "must" if it has all of that, "lossy" if it loses commits; #
+ * begins a comment. */
 static bool read_file(struct args *a, const char *path)
 {
     char line[512];
@@ -506,6 +512,7 @@ static bool read_file(struct args *a, const char *path)
     }
     a->list = xcalloc(FILE_SEEDS_MAX, sizeof(*a->list));
     a->list_with = xcalloc(FILE_SEEDS_MAX, sizeof(*a->list_with));
+    a->list_must = xcalloc(FILE_SEEDS_MAX, sizeof(*a->list_must));
     a->list_lossy = xcalloc(FILE_SEEDS_MAX, sizeof(*a->list_lossy));
     a->count = 0;
     a->keep_going = true;
@@ -517,11 +524,13 @@ static bool read_file(struct args *a, const char *path)
             continue;
         sscanf(end, " %255[^ #\n] %7[a-z]", features, word);
         a->list_lossy[a->count] = !strcmp(word, "lossy");
-        if (!choose_features(&a->list_with[a->count++], features)) {
+        if (!choose_features(&a->list_with[a->count], features)) {
             fprintf(stderr, "txsim: %s: \"%s\" is no list of features\n", path, features);
             fclose(f);
             return false;
         }
+        a->list_must[a->count] = strcmp(word, "must") ? a->must : a->list_with[a->count];
+        a->count++;
     }
     fclose(f);
     return true;
@@ -620,6 +629,7 @@ int main(int argc, char **argv)
     int rc = a.plants ? run_plants(&a) : a.one ? !tell(&a, a.first) : run_seeds(&a);
     free(a.list);
     free(a.list_with);
+    free(a.list_must);
     free(a.list_lossy);
     return rc;
 }

@@ -232,6 +232,11 @@ bool manager__nonce_settled(const struct manager *m)
     return m->final.known && m->final.nonce_read >= m->final.read;
 }
 
+uint64_t manager_block_read(const struct manager *m)
+{
+    return m->final.read;
+}
+
 uint64_t manager__searched(const struct manager *m)
 {
     const struct final_view *f = &m->final;

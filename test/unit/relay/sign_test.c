@@ -32,8 +32,17 @@ static struct {
     bool connected;
     bool wishes_hash;
     unsigned count;
+    uint64_t read_before; /* by the leaders before */
     struct extrinsic_params params;
 } signature;
+
+uint64_t __wrap_manager_block_read(const struct manager *m);
+
+uint64_t __wrap_manager_block_read(const struct manager *m)
+{
+    (void)m;
+    return signature.read_before;
+}
 
 int __wrap_extrinsic_supported(const struct metadata *md, struct err *err)
 {
@@ -124,6 +133,20 @@ static void nothing_is_signed_at_an_invented_height(void **state)
     assert_int_equal(sign(0, 1000000, 0, &t), ERR_NET);
 }
 
+/* A relay that has just begun to lead, on a chain without another block: its rows tell which block
+ * was read. */
+static void a_new_leader_signs_where_the_one_before_has_read(void **state)
+{
+    (void)state;
+    struct tx_attempt t;
+    signature.read_before = 1000;
+    assert_int_equal(sign(0, 1064, 0, &t), 0);
+    assert_int_equal(t.era_birth, 1064);
+    assert_int_equal(sign(0, 1065, 0, &t), ERR_NET);
+    assert_int_equal(sign(1001, 1065, 0, &t), 0);
+    signature.read_before = 0;
+}
+
 /* Without an era the bytes would outlive the deadline. */
 static void nothing_is_signed_beyond_the_deadline(void **state)
 {
@@ -192,6 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(era_begins_at_the_final_block),
         cmocka_unit_test(nothing_is_signed_at_an_invented_height),
+        cmocka_unit_test(a_new_leader_signs_where_the_one_before_has_read),
         cmocka_unit_test(nothing_is_signed_beyond_the_deadline),
         cmocka_unit_test(nothing_is_signed_without_a_node),
         cmocka_unit_test(the_metadata_hash_is_signed_where_wished),

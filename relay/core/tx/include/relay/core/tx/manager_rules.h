@@ -43,6 +43,8 @@ bool manager_settled(const struct manager *m, size_t unstored, size_t unanswered
 
 /* Does the manager know this hash (current or earlier attempt of an open nonce)? */
 bool manager_knows(const struct manager *m, const uint8_t hash[32]);
+/* The highest final block that this leader has read, or one before it as its rows tell. */
+uint64_t manager_block_read(const struct manager *m);
 /* Could a block hold anything that this account has in flight, or has lost? */
 bool manager_needs_blocks(const struct manager *m);
 /* Does an extrinsic that names the account as its signer count only if its signature is right? Not
