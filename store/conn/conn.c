@@ -21,7 +21,12 @@
 #include "base/log.h"
 #include "sql.h"
 
-enum { DEFAULT_CONNECT_MS = 5000, DEFAULT_BACKOFF_MS = 50, DEFAULT_BACKOFF_CAP_MS = 5000 };
+enum {
+    DEFAULT_CONNECT_MS = 5000,
+    DEFAULT_BACKOFF_MS = 50,
+    DEFAULT_BACKOFF_CAP_MS = 5000,
+    TELL_NO_ROOM_MS = 60000
+};
 
 static const char *const state_names[] = {
     [CONN_IDLE] = "IDLE",
@@ -91,9 +96,22 @@ static void on_timer(void *arg)
 
 /* ---- ups and downs ---- */
 
+/* Who waits for this session tries again, and has nothing to say of an outage that the others do
+ * not see: the server is there and has no room for one more. */
+static void tell_no_room(struct conn *c)
+{
+    uint64_t now = loop_now_ms(c->loop);
+    if (strcmp(c->down_err.sqlstate, "53300") != 0 || now < c->tell_no_room_ms)
+        return;
+    c->tell_no_room_ms = now + TELL_NO_ROOM_MS;
+    log_warn("database.no_connection", "session=\"%s\" text=\"%s\"",
+             c->config.name ? c->config.name : "", c->down_err.text);
+}
+
 static void report_down(struct loop_task *task)
 {
     struct conn *c = CONTAINER_OF(task, struct conn, down_task);
+    tell_no_room(c);
     if (c->config.on_down)
         c->config.on_down(c->config.arg, &c->down_err);
 }

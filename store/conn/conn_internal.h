@@ -107,6 +107,7 @@ struct conn {
     size_t statement_count;
 
     struct loop_task down_task;
+    uint64_t tell_no_room_ms; /* not before */
     struct err down_err;
     /* look at the session soon: a send failed or conn_reconnect was asked */
     struct loop_task check_task;

@@ -7,10 +7,12 @@ import subprocess
 import unittest
 
 from harness import proc
+from harness.bouncer import free_port
 from harness.chain import remark
 from harness.postgres import Postgres
 from harness.relay import cli
 from harness.world import World
+from readme.pages import table
 
 TO = os.environ.get('TXRELAY_MOVE_TO')  # the folder of another major version's server; test/versions/run.sh gives it
 
@@ -128,7 +130,7 @@ class Moves(unittest.TestCase):
         return reader
 
     def test_r15_a_relay_opens_four_connections(self):
-        """As docs/operation.md counts them; retention runs at once."""
+        """As docs/postgres.md counts them; retention runs at once."""
         with World() as world:
             world.pg.query('DROP ROLE IF EXISTS counted')
             world.pg.query('CREATE ROLE counted LOGIN IN ROLE txrelay_relay CONNECTION LIMIT 4')
@@ -142,9 +144,40 @@ class Moves(unittest.TestCase):
             world.pg.query('ALTER ROLE counted CONNECTION LIMIT 3')
             proc.wait_for('the fourth one to be missed', lambda: 'retention.failed' in relay.text())
             relay.kill()
-            with open(os.path.join(proc.ROOT, 'docs', 'operation.md')) as page:
-                text = ' '.join(page.read().split())
-            self.assertIn('`CONNECTION LIMIT` must allow four for each relay', text)
+            self.assertEqual(int(connections()['every relay']), 4)
+
+    def test_r15_options_open_what_the_table_says(self):
+        """With one connection less than they need, the log says which session has none."""
+        most_of = connections()
+        with World() as world:
+            key = os.path.join(world.dir, 'webhooks.key')
+            with open(os.open(key, os.O_WRONLY | os.O_CREAT, 0o600), 'w') as file:
+                file.write('MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\n')
+            options = {'metrics': 'metrics: 127.0.0.1:{port}\n', 'feeds': 'feeds:\n  listen: tcp:127.0.0.1:{port}\n',
+                       'webhooks': f'webhooks:\n  key_file: {key}\n', 'http': 'http:\n  listen: tcp:127.0.0.1:{port}\n'}
+            self.assertEqual(set(options) | {'every relay', 'sites'}, set(most_of))
+            moment = {'every relay': 1, 'http': 1}  # retention, and a reader of events
+            for name, option in options.items():
+                with self.subTest(name):
+                    most = int(most_of['every relay']) - 1 + int(most_of[name]) - moment.get(name, 0)
+                    login = f'counted_{name}'
+                    world.pg.query(f'DROP ROLE IF EXISTS {login}')
+                    world.pg.query(f'CREATE ROLE {login} LOGIN IN ROLE txrelay_relay CONNECTION LIMIT {most}')
+                    dsn = world.pg.dsn_of(world.pg.database, login)
+                    relay = world.relay(name, dsn=dsn, extra=option.format(port=free_port()) + 'retention:\n  interval_ms: 86400000\n')
+                    count = f"SELECT count(*) FROM pg_stat_activity WHERE usename = '{login}'"
+                    proc.wait_for('its connections', lambda: world.pg.value(count) == most, 60)
+                    relay.kill()
+                    proc.wait_for('their end', lambda: world.pg.value(count) == 0, 60)
+                    world.pg.query(f'ALTER ROLE {login} CONNECTION LIMIT {most - 1}')
+                    relay.start()
+                    relay.wait_log(r'database\.no_connection session=".+" text=".*too many connections', 60)
+                    relay.kill()
+
+
+def connections():
+    """{with: connections} of the table in docs/postgres.md."""
+    return {row[0].strip('`'): row[1] for row in table('docs/postgres.md', '## Connections')}
 
 
 if __name__ == '__main__':
