@@ -6,7 +6,8 @@
  * back, on connections of their own (node_peer.c), before it is reported without.
  *
  * An endpoint that lacks a height is asked where its blocks begin, by halves, so that it is known
- * for all heights before the next endpoint takes its place, and the way back costs nothing. */
+ * for all heights before the next endpoint takes its place, and the way back costs nothing. A
+ * question that it answers by another error ends the search with what is known by then. */
 #include <stdio.h>
 #include <string.h>
 
@@ -180,6 +181,14 @@ static void reach_ask(struct node *n, const uint8_t hash[32])
                    params, 0, NULL, NULL, reach_answered);
 }
 
+/* Does the answer say that there is no such block? An endpoint that is broken, denies, asks for a
+ * slower pace or does not answer in time says nothing about it. */
+static bool says_none(const struct rpc_call *call)
+{
+    return call->refused == RPC_ERROR_BLOCK || call->refused == RPC_ERROR_METHOD ||
+           call->refused == RPC_ERROR_SIZE || (!call->err.code && jv_is(call->result, JV_NULL));
+}
+
 static void reach_answered(struct rpc_call *call)
 {
     struct node *n = CONTAINER_OF(call, struct node, reach.call);
@@ -190,16 +199,20 @@ static void reach_answered(struct rpc_call *call)
         r->on = false;
         return;
     }
-    if (call->err.code || jv_is(call->result, JV_NULL)) {
+    if (says_none(call)) {
         reach_step(n, false);
         return;
     }
-    if (r->of_hash && wire_hash(call->result, hash)) {
-        r->of_hash = false;
-        reach_ask(n, hash);
+    if (call->err.code || (r->of_hash && !wire_hash(call->result, hash))) {
+        reach_end(n); /* what was found out so far counts */
         return;
     }
-    reach_step(n, !r->of_hash);
+    if (!r->of_hash) {
+        reach_step(n, true);
+        return;
+    }
+    r->of_hash = false;
+    reach_ask(n, hash);
 }
 
 static void reach_hash(struct node *n)
