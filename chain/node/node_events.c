@@ -35,6 +35,21 @@ static void refused(struct slot *s)
         lacks_events(s);
 }
 
+/* They do not fit the runtime's metadata. The endpoint may give others the next time; after a while
+ * this counts as a lack, and nothing else waits for it. */
+static void unreadable(struct slot *s, const struct err *err)
+{
+    struct err why;
+    err_set(&why, err->code, "%s: events of block %llu: %s", node__url(s->node),
+            (unsigned long long)s->number, err->text);
+    if (later_goes_on(s, &why))
+        return;
+    if (s->given_up)
+        slot_lacks(s, LACK_STATE, &why);
+    else
+        slot_failed(s, &why);
+}
+
 /* A block that holds an extrinsic has events: who says that there are none does not have them. */
 static bool is_empty(const struct jv *value)
 {
@@ -81,14 +96,10 @@ static void got_events(struct rpc_call *call)
     s->has_events = !rc;
     hash_blake2b_256(bytes.data, bytes.len, s->events);
     buf_done(&bytes);
-    if (rc) {
-        struct err named;
-        err_set(&named, err.code, "%s: events of block %llu: %s", node__url(s->node),
-                (unsigned long long)s->number, err.text);
-        slot_failed(s, &named);
-        return;
-    }
-    slot_nonces(s);
+    if (rc)
+        unreadable(s, &err);
+    else
+        slot_nonces(s);
 }
 
 static void ask_events(struct slot *s)

@@ -6,10 +6,10 @@
  * An endpoint that really has no block would make each of them wait: once one has waited in vain,
  * none does for a minute.
  *
- * An error of no known meaning to a question about one block waits as well: the endpoint answers,
- * so its connection stays. It may be broken for some seconds, and what is passed over may make an
- * outcome unknown. Therefore the block is given up soon only if another endpoint may have it, or if
- * this one gives other blocks meanwhile. */
+ * An error of no known meaning to a question about one block, or a state that nobody can read,
+ * waits as well: the endpoint answers, so its connection stays. It may be broken for some seconds,
+ * and what is passed over may make an outcome unknown. Therefore the block is given up soon only if
+ * another endpoint may have it, or if this one gives other blocks meanwhile. */
 #include "node_later.h"
 
 #include "node_internal.h"
@@ -30,7 +30,7 @@ bool later_wait(struct slot *s)
     uint64_t now = loop_now_ms(n->loop);
     bool near = s->number + NEAR_HEIGHTS > n->info.finalized_number;
     bool absent = s->call.refused == RPC_ERROR_NONE || s->call.refused == RPC_ERROR_BLOCK;
-    if (!near || !absent || (l->in_vain_at && now < l->in_vain_at + IN_VAIN_MS))
+    if (s->given_up || !near || !absent || (l->in_vain_at && now < l->in_vain_at + IN_VAIN_MS))
         return false;
     if (!s->lacked_since)
         s->lacked_since = now;

@@ -72,11 +72,9 @@ void slot_nonces_unknown(struct slot *s)
 }
 
 /* Where errors of no known meaning are the reason, another endpoint may answer. */
-static void nonces_refused(struct slot *s)
+static void nonces_lacked(struct slot *s, const struct err *reason)
 {
-    if (comes(s))
-        return;
-    struct err why = s->call.err;
+    struct err why = *reason;
     enum slot_state state = s->state;
     s->state = SLOT_REACH_WAIT; /* cleared if the endpoint is left */
     if (s->given_up && lack_leave(s->node, LACK_STATE, s->number, &why))
@@ -85,12 +83,23 @@ static void nonces_refused(struct slot *s)
     slot_nonces_unknown(s);
 }
 
+static void nonces_refused(struct slot *s)
+{
+    if (!comes(s))
+        nonces_lacked(s, &s->call.err);
+}
+
 static void nonces_bad(struct slot *s, const char *what)
 {
     struct err err;
     err_set(&err, ERR_PROTOCOL, "%s: nonces at block %llu: %s", node__url(s->node),
             (unsigned long long)s->number, what);
-    slot_failed(s, &err);
+    if (later_goes_on(s, &err))
+        return;
+    if (s->given_up)
+        nonces_lacked(s, &err);
+    else
+        slot_failed(s, &err);
 }
 
 /* Reads with the metadata of the current runtime, which may differ from that of an old block: of an

@@ -49,11 +49,14 @@ void slot_again(struct slot *s)
         blocks_kick(s->node);
 }
 
-/* The endpoint has answered, and only this question by an error. */
-static bool by_error(const struct slot *s)
+/* The endpoint has answered, and only this question by an error, or by what nobody can read: events
+ * and accounts in a form that the runtime's metadata does not have. The block itself is whole. */
+static bool only_this_question(const struct slot *s)
 {
     const struct rpc_call *call = s->state == SLOT_RUNTIME_WAIT ? &s->fetch.call : &s->call;
-    return s->state != SLOT_DONE && call->err.code == ERR_RPC;
+    bool of_state =
+        s->state == SLOT_EVENTS_WAIT || s->state == SLOT_NONCES_WAIT || s->state == SLOT_NONCE_WAIT;
+    return s->state != SLOT_DONE && (call->err.code == ERR_RPC || (of_state && !call->err.code));
 }
 
 void slot_failed(struct slot *s, const struct err *err)
@@ -72,7 +75,7 @@ void slot_failed(struct slot *s, const struct err *err)
         slot_again(s);
         return;
     }
-    if (by_error(s)) {
+    if (only_this_question(s)) {
         later_broken(s, &reason);
         return;
     }

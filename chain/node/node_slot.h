@@ -85,7 +85,7 @@ void slot_nonces_unknown(struct slot *s);
 bool slot_going_on(struct slot *s);
 void slot_finished(struct slot *s); /* the block may be reported */
 /* Read the height again from the start; after NODE_ATTEMPTS leave the endpoint, or, if it was an
- * error answer, wait (node_later.c). */
+ * error answer, or a state that nobody can read, wait (node_later.c). */
 void slot_failed(struct slot *s, const struct err *err);
 void slot_failed_protocol(struct slot *s, const char *what);
 /* The endpoint lacks the body or the state: ask another one, wait for one, or go on without. */

@@ -1,5 +1,6 @@
-/* An endpoint that answers questions about one block by errors of no known meaning: its connection
- * stays, the other blocks go on, and the lack is told; another endpoint is asked. */
+/* An endpoint that answers questions about one block by errors of no known meaning, or by what
+ * nobody can read: its connection stays, the other blocks go on, and the lack is told; another
+ * endpoint is asked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +22,8 @@ static struct fake_runtime polkadot;
 static struct keypair *alice;
 static uint8_t account[32] = {7};
 
-/* Questions of this method about this block, or about ALL, are answered by an error: so often. */
+/* Questions of this method about this block, or about ALL, are answered by an error, or, where the
+ * code is 0, by this text: so often. */
 struct broken {
     const char *method;
     unsigned block; /* whose hash is asked with, or the height */
@@ -50,7 +52,10 @@ static bool breaks(struct fake *f, struct ws_peer *p, const char *method, const 
     if (!b->times)
         return false;
     b->times--;
-    fake_error(p, id, b->code, b->text, NULL);
+    if (b->code)
+        fake_error(p, id, b->code, b->text, NULL);
+    else
+        fake_answer(p, id, json_string(b->text));
     return true;
 }
 
@@ -105,6 +110,9 @@ static const struct {
      false},
     {{"state_getStorage", BROKEN, -32603, "Internal error", UINT32_MAX, 0}, false, true, false},
     {{"state_queryStorageAt", BROKEN, -32603, "Internal error", UINT32_MAX, 0}, false, false, true},
+    {{"state_getStorage", BROKEN, 0, "0x0400", UINT32_MAX, 0}, false, true, false},
+    {{"state_getStorage", BROKEN, 0, "no events", UINT32_MAX, 0}, false, true, false},
+    {{"state_queryStorageAt", BROKEN, 0, "0x00", UINT32_MAX, 0}, false, false, true},
 };
 
 static void expect(const struct node_rig *rig, bool unread, bool no_result, bool no_nonce)
@@ -200,6 +208,49 @@ static void an_outage_for_ever(void **state)
     rig_done(&rig);
 }
 
+/* The first endpoint has no body below HAS, and answers by this error for the block that the search
+ * for its oldest body asks for first. */
+enum { HAS = 5, MIDDLE = 11 };
+
+static bool pruned_and_broken(struct fake *f, struct ws_peer *p, const char *method,
+                              const json_t *id, const json_t *params)
+{
+    const struct broken *b = f->hook_arg;
+    if (strcmp(method, "chain_getBlock") != 0)
+        return false;
+    for (unsigned block = 1; block < HAS; block++)
+        if (is_of(f, block, params)) {
+            fake_answer(p, id, json_null());
+            return true;
+        }
+    if (!is_of(f, MIDDLE, params))
+        return false;
+    fake_error(p, id, b->code, b->text, NULL);
+    return true;
+}
+
+/* Such an answer does not say that the endpoint lacks what it was asked for. */
+static void an_error_is_no_lack(void **state)
+{
+    (void)state;
+    static const struct broken answers[] = {{.code = -32603, .text = "Internal error"},
+                                            {.code = -32000, .text = "Database error"},
+                                            {.code = 502, .text = "Bad Gateway"},
+                                            {.code = 403, .text = "Forbidden"}};
+    for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+        struct node_rig rig;
+        struct broken b = answers[i], none = {.method = ""};
+        begin(&rig, 2, &none, RIG_TICK_MS);
+        rig.fake[0].hook = pruned_and_broken;
+        rig.fake[0].hook_arg = &b;
+        rig_wait_seen(&rig, BLOCKS);
+        expect(&rig, false, false, false);
+        assert_int_equal(rig.ready, 2);
+        assert_in_range(rig.node->endpoints[0].lacks_to[LACK_BODY], 1, HAS - 1);
+        rig_done(&rig);
+    }
+}
+
 static int load(void **state)
 {
     (void)state;
@@ -219,10 +270,9 @@ static int unload(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_connection_stays),
-        cmocka_unit_test(the_second_endpoint_is_asked),
-        cmocka_unit_test(an_outage_loses_nothing),
-        cmocka_unit_test(an_outage_for_ever),
+        cmocka_unit_test(the_connection_stays),    cmocka_unit_test(the_second_endpoint_is_asked),
+        cmocka_unit_test(an_outage_loses_nothing), cmocka_unit_test(an_outage_for_ever),
+        cmocka_unit_test(an_error_is_no_lack),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }

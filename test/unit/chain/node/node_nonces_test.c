@@ -37,6 +37,7 @@ bool __wrap_jv_equals(const struct jv *string, const char *text)
 struct answer {
     size_t count;
     size_t (*at)(size_t i);
+    unsigned longer; /* so many answers have more; then `count` is that of the question */
 };
 
 static size_t same(size_t i)
@@ -83,11 +84,13 @@ static void put_none(struct buf *out, const json_t *keys, size_t at)
 static bool answers(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
                     const json_t *params)
 {
-    const struct answer *a = f->hook_arg;
+    struct answer *a = f->hook_arg;
     const json_t *keys = json_array_get(params, 0);
     struct buf text = {0};
     if (strcmp(method, "state_queryStorageAt") != 0)
         return false;
+    if (a->count > accounts && !a->longer--)
+        *a = (struct answer){accounts, same, 0};
     assert_int_equal(json_array_size(keys), accounts);
     buf_printf(&text,
                "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":[{\"block\":\"0x\",\"changes\":[",
@@ -144,7 +147,7 @@ static void each_order_costs_the_same(void **state)
     } orders[] = {{same, accounts}, {backwards, accounts}, {swapped, accounts}, {last, 2}};
     for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
         struct node_rig rig;
-        struct answer a = {accounts, orders[i].at};
+        struct answer a = {accounts, orders[i].at, 0};
         begin(&rig, &a);
         rig_wait_seen(&rig, 1);
         assert_int_equal(right, orders[i].right); /* who is not named has none: nonce 0 */
@@ -154,19 +157,22 @@ static void each_order_costs_the_same(void **state)
     }
 }
 
-/* It is refused before it is read; the endpoint answers something else than it was asked. */
+/* It is refused before it is read; the endpoint answers something else than it was asked. The block
+ * is asked for again on the same connection. */
 static void more_than_was_asked_for(void **state)
 {
     (void)state;
-    const size_t counts[] = {accounts + 1, getenv("TXRELAY_VALGRIND") ? 2 * accounts : REPEATED};
-    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+    struct answer longer[] = {
+        {accounts + 1, last, NODE_ATTEMPTS},
+        {getenv("TXRELAY_VALGRIND") ? 2 * accounts : REPEATED, last, 1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(longer); i++) {
         struct node_rig rig;
-        struct answer a = {counts[i], last};
-        begin(&rig, &a);
-        rig_wait_down(&rig, 1);
-        assert_non_null(strstr(rig.why.text, "state_queryStorageAt gave something else"));
-        assert_in_range(compared, 0, OTHERS);
-        assert_int_equal(rig.view_count, 0);
+        begin(&rig, &longer[i]);
+        rig_wait_seen(&rig, 1);
+        assert_in_range(compared, 0, accounts + OTHERS);
+        assert_int_equal(right, accounts);
+        assert_int_equal(rig.down, 0);
         rig_done(&rig);
     }
 }
