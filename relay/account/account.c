@@ -149,6 +149,7 @@ void account_promote(struct account *a, int64_t epoch)
     a->epoch = epoch;
     a->turn = (struct turn){0};
     a->read_error[0] = 0;
+    a->held = (struct account_held){0};
     obstacle_forget(&a->obstacle);
     log_info("leader.acquired", "account=%s scope=%lld holder=%s epoch=%lld", a->alias,
              (long long)a->lock_key, a->service->holder, (long long)epoch);

@@ -3,6 +3,7 @@
  *
  *   account.c         promotion and demotion, events in, effects out, the account's timer
  *   account_read.c    pending rows, the outbox with its doorbell, cancellations
+ *   account_held.c    a row of the outbox that an application holds
  *   account_store.c   the leader's writes
  *   account_presigned.c  what was signed elsewhere
  *   account_adopt.c   what a database that lost commits does not know
@@ -27,6 +28,14 @@
 
 struct service;
 struct site_host;
+
+/* Which row of the outbox an application holds, by what was read last. */
+struct account_held {
+    int64_t id; /* 0: none */
+    char by[160];
+    uint64_t since_ms, read_ms;
+    uint64_t log_ms; /* when to log it again */
+};
 
 /* One signing account of this relay. */
 struct account {
@@ -54,7 +63,7 @@ struct account {
     struct pool_ask *pool_ask; /* of the question that is out */
     /* the next chunk of a load, asked for before the manager wants it; NULL: none */
     struct op *ahead;
-    uint64_t held_told_ms; /* when to log again which row an application holds */
+    struct account_held held;
     /* Since the process began: requests that were refused because another relay leads, and
      * submissions that the gate stopped. */
     uint64_t refused_total, gated_total;
@@ -95,6 +104,11 @@ void account_lost(struct account *a,
 
 /* account_read.c: the chunk that was asked for ahead is no longer wanted */
 void account_ahead_drop(struct account *a);
+
+/* account_held.c: what a read of the outbox has found; id 0: nothing is held */
+void account_held_read(struct account *a, int64_t id, const char *by);
+/* account_held.c: it lasts */
+void account_held_obstacle(const struct account *a, uint64_t now, struct obstacle *ret);
 
 /* account_store.c, account_read.c: effects that are store requests */
 void account_store_effect(struct account *a, const struct manager_effect *fx);

@@ -13,7 +13,7 @@
 #include "chain/codec/codec.h"
 #include "chain/codec/extrinsic.h"
 
-enum { SNAPSHOT_ROWS = 5000, HELD_TOLD_MS = 10000 };
+enum { SNAPSHOT_ROWS = 5000 };
 
 /* ---- what the table says about the account ---- */
 
@@ -259,23 +259,13 @@ static void fetched_all(struct op *op)
     op_free(op);
 }
 
-static void log_held(struct account *a, const struct store_outbox *r)
-{
-    uint64_t now = loop_now_ms(a->service->loop);
-    if (!r->held_id || now < a->held_told_ms)
-        return;
-    a->held_told_ms = now + HELD_TOLD_MS;
-    log_warn("account.held", "account=%s id=%lld text=\"passed over: %s\"", a->alias,
-             (long long)r->held_id, r->held_by);
-}
-
 static void fetched(struct store_req *req)
 {
     struct op *op = op_of(req);
     struct account *a = op->account;
     if (!req->err.code) {
         query_worked(a, "outbox");
-        log_held(a, &op->u.outbox);
+        account_held_read(a, op->u.outbox.held_id, op->u.outbox.held_by);
     }
     if (op_current(op)) {
         if (req->err.code) {

@@ -83,6 +83,8 @@ static void see(const struct service *s, const struct account *a, uint64_t now,
     }
     if (ret->code == OBSTACLE_NONE || ret->code > OBSTACLE_UNCONFIRMED)
         see_endpoints(s, a, ret);
+    if (ret->code == OBSTACLE_NONE)
+        account_held_obstacle(a, now, ret);
 }
 
 /* ---- the table ---- */
@@ -120,13 +122,14 @@ static struct writing *writing_new(struct service *s)
 static void put(struct writing *w, const struct account *a, bool over, uint64_t now)
 {
     size_t i = w->run.count++;
+    bool none = over || obstacle_is_in_views(a->obstacle.now.code);
     w->said[i] = a->obstacle.now;
     w->accounts[i] = a->index;
     w->rows[i] = (struct store_obstacle){
         .account = a->store_account,
         .epoch = a->epoch,
-        .code = over ? NULL : obstacle_name(w->said[i].code),
-        .text = over ? NULL : w->said[i].text,
+        .code = none ? NULL : obstacle_name(w->said[i].code),
+        .text = none ? NULL : w->said[i].text,
         .since_ms = (int64_t)(now - a->obstacle.since),
     };
 }

@@ -1,13 +1,47 @@
 """Nothing waits in silence: an account that makes no progress says why in `blocked`, in its transactions' status, in the log
-and in the relay's status within ten seconds, and no longer when it is over. (Each reason: relay_manager_obstacle, test_obstacles
-of schema/; here what only real parts can do.)"""
+and in the relay's status within ten seconds, and no longer when it is over. EACH_CODE says who makes each reason."""
 import os
+import pathlib
+import re
 import signal
 import unittest
 
 from harness import proc
-from harness.cases import CaseWorld
+from harness.cases import CaseWorld, on_submit
 from system.test_start import database_proxy
+
+TEST = pathlib.Path(__file__).parents[1]
+HEADER = TEST.parent / 'relay/core/tx/include/relay/core/tx/obstacle.h'
+CORE = ('unit/relay/manager_obstacle_test.c', 'expect_obstacle(s, OBSTACLE_{upper}, ')  # from there on all go one way: `node`
+SQL = ('schema/test_obstacles.py', "'{code}'")  # in the two places that need no relay
+LIAR = ('system/test_liar.py', "wait_blocked(world, '{code}'")
+HERE = ('system/test_obstacles.py', "expect(tx, '{code}', ")
+# Of what the leader or the database finds: file and words of the test that makes it. A leader calls the database's suspensions
+# `suspended` where it speaks itself.
+EACH_CODE = {
+    'write': HERE, 'read': HERE, 'node': HERE, 'load': CORE, 'suspended': CORE, 'contradicted': LIAR, 'unconfirmed': LIAR,
+    'lost_commits': CORE, 'behind': CORE, 'question': CORE, 'gate': CORE, 'no_blocks': CORE, 'finality': CORE, 'unread': CORE,
+    'unseen': CORE, 'signature': CORE, 'gap': CORE, 'refused': HERE, 'head': CORE, 'pool': CORE, 'paused': HERE, 'row_held': HERE,
+    'payment': SQL, 'signing': SQL, 'reaped': SQL, 'transaction_version': SQL, 'foreign_lock': SQL, 'no_leader': SQL,
+    'presigned': SQL,
+}
+
+
+def listed(name):
+    """The codes of a list of obstacle.h."""
+    text = HEADER.read_text().replace('\\\n', ' ')
+    return re.findall(r'"(\w+)"', re.search(rf'#define {name}\(X\)([^\n]*)', text).group(1))
+
+
+class EachCode(unittest.TestCase):
+    def test_somebody_makes_it(self):
+        codes = listed('OBSTACLES') + listed('DATABASE_OBSTACLES')
+        self.assertGreater(len(codes), 25)
+        self.assertEqual(set(codes), set(EACH_CODE))
+        for code, (file, words) in EACH_CODE.items():
+            with self.subTest(code):
+                self.assertIn(words.format(code=code, upper=code.upper()), (TEST / file).read_text())
+
 
 WITHIN = 10 * float(os.environ.get('TXRELAY_SLOW', 1))  # seconds
 
@@ -22,8 +56,8 @@ class Obstacles(unittest.TestCase):
         with self.world.pg.connect() as db:
             db.cursor().execute(text)
 
-    def expect(self, tx, code, text):
-        """In each place, within the promised time of its beginning."""
+    def expect(self, tx, code, text, told=None):
+        """In each place, within the promised time of its beginning. told: by the relay, if it has other words."""
         def said():
             row = self.world.pg.query('SELECT code, reason FROM txrelay.blocked_accounts')
             return row and row[0][0] == code and row[0]
@@ -31,11 +65,11 @@ class Obstacles(unittest.TestCase):
         self.assertIn(text, reason)
         waits = self.world.pg.value('SELECT waits FROM txrelay.status(%s)', [tx])
         self.assertTrue(waits.startswith(f'{code}: '), waits)
-        self.assertIn(f'code={code} ', self.relay.text())
-        said = self.relay.control({'cmd': 'status'})['accounts'][0]
-        self.assertEqual(said['obstacle'], code)
-        self.assertIn(text, said['obstacle_text'])
-        self.assertGreaterEqual(said['obstacle_ms'], 5000)
+        status = lambda: self.relay.control({'cmd': 'status'})['accounts'][0]  # noqa: E731
+        proc.wait_for(f'{code} in the status', lambda: status()['obstacle'] == code, WITHIN, 0.1)
+        self.assertRegex(self.relay.text(), f'account.blocked account=alice .*code={code} ')
+        self.assertIn(told or text, status()['obstacle_text'])
+        self.assertGreaterEqual(status()['obstacle_ms'], 5000)
 
     def over(self, tx, code):
         proc.wait_for('it to be over', lambda: not self.world.pg.query('SELECT FROM txrelay.blocked_accounts'), WITHIN, 0.1)
@@ -70,6 +104,34 @@ class Obstacles(unittest.TestCase):
         self.expect(tx, 'read', 'outbox: ')
         self.sql(good)
         self.over(tx, 'read')
+
+    def test_an_operator_paused_it(self):
+        self.sql("SELECT txrelay.account_pause('alice', 'for the audit')")
+        tx = self.world.put('waits')
+        self.expect(tx, 'paused', 'for the audit', 'an operator paused it')
+        self.assertEqual(self.world.pg.query('SELECT FROM txrelay.obstacles'), [], 'the view knows it sooner')
+        self.world.resume()
+        self.over(tx, 'paused')
+
+    def test_nodes_refuse_the_first(self):
+        """For longer than gap_blocks, after which it is the head."""
+        rule, = self.world.script(on_submit({'error': {'code': -32603, 'message': 'not this one'}}, times=0))
+        tx = self.world.put('waits')
+        self.expect(tx, 'refused', 'not this one')
+        self.world.chain.rpc('dev_clearScript', {'id': rule})
+        self.over(tx, 'refused')
+
+    def test_an_application_holds_a_row(self):
+        self.sql("SELECT txrelay.account_pause('alice', 'until it is held')")
+        tx = self.world.put('waits')
+        db = self.world.pg.connect(autocommit=False)
+        self.addCleanup(db.close)
+        db.cursor().execute('SELECT txrelay.cancel(%s)', [tx])
+        self.world.resume()
+        self.expect(tx, 'row_held', 'blocked by backend', f'transaction {tx} is passed over: ')
+        self.assertEqual(self.world.pg.query('SELECT FROM txrelay.obstacles'), [], 'the view knows it sooner')
+        db.rollback()
+        self.over(tx, 'row_held')
 
     def of_relay(self, relay, code, text):
         """In each place, as of an account. A follower asks its node for little, so it notices later that it is silent."""

@@ -45,6 +45,7 @@ static void enter(struct line *line, struct row *row)
         row->racing = false;
     if (row->state == ROW_POOLED || row->state == ROW_IN_BLOCK) {
         row->activity_block = line->blocks;
+        row->turned_away = false;
         list_append(&line->activity, &row->activity);
     }
 }

@@ -10,6 +10,7 @@
 #include "load.h"
 #include "reconcile.h"
 #include "sign.h"
+#include "stop.h"
 
 enum { NO_BLOCKS_MS = 30000, NO_FINAL_MS = 60000, SIGN_TICKS = 2 };
 
@@ -259,24 +260,54 @@ static const char *place(const struct row *row)
     }
 }
 
-static bool head(const struct manager *m, struct obstacle *ret)
+static const struct row *watched_head(const struct manager *m)
 {
     const struct row *row = m->head.nonce == UINT64_MAX ? NULL : line_at(&m->line, m->head.nonce);
-    if (!row || row->end)
+    return row && !row->end ? row : NULL;
+}
+
+static bool gap(const struct manager *m, struct obstacle *ret)
+{
+    const struct row *row = watched_head(m);
+    uint32_t age = row && m->head.gap_since ? m->line.blocks - m->head.gap_since : 0;
+    if (!row || age < m->config.gap_blocks)
         return false;
-    uint32_t gap = m->head.gap_since ? m->line.blocks - m->head.gap_since : 0;
-    uint32_t age = m->line.blocks - m->head.since;
-    const char *said = row->note ? "; the last refusal: " : "";
-    if (gap >= m->config.gap_blocks)
-        return found(
-            ret, OBSTACLE_GAP,
-            "nonce %llu is missing for %u blocks below transactions that wait in the pool: "
-            "%s%s%s",
-            (ull)row->nonce, gap, place(row), said, row->note ? row->note : "");
-    if (age < m->config.gap_blocks)
+    return found(ret, OBSTACLE_GAP,
+                 "nonce %llu is missing for %u blocks below transactions that wait in the pool: "
+                 "%s%s%s",
+                 (ull)row->nonce, age, place(row), row->note ? "; the last refusal: " : "",
+                 row->note ? row->note : "");
+}
+
+/* Before its age shows it: a block may come rarely. */
+static bool refused(const struct manager *m, struct obstacle *ret)
+{
+    const struct row *row = manager__head(m);
+    if (!row || !row->turned_away || !row->note)
+        return false;
+    return found(ret, OBSTACLE_REFUSED,
+                 "nodes refuse nonce %llu, the first that is in no block: %s", (ull)row->nonce,
+                 row->note);
+}
+
+static bool head(const struct manager *m, struct obstacle *ret)
+{
+    const struct row *row = watched_head(m);
+    uint32_t age = row ? m->line.blocks - m->head.since : 0;
+    if (!row || age < m->config.gap_blocks)
         return false;
     return found(ret, OBSTACLE_HEAD, "nonce %llu holds up the account for %u blocks: %s%s%s",
-                 (ull)row->nonce, age, place(row), said, row->note ? row->note : "");
+                 (ull)row->nonce, age, place(row), row->note ? "; the last refusal: " : "",
+                 row->note ? row->note : "");
+}
+
+/* What is pending goes on meanwhile: whatever keeps that comes first. */
+static bool paused(const struct manager *m, struct obstacle *ret)
+{
+    if (!m->account.paused)
+        return false;
+    return found(ret, OBSTACLE_PAUSED,
+                 "an operator paused it: what is pending goes on, and nothing new is sent");
 }
 
 void manager_obstacle(const struct manager *m, uint64_t now, struct obstacle *ret)
@@ -286,7 +317,8 @@ void manager_obstacle(const struct manager *m, uint64_t now, struct obstacle *re
         return;
     if (suspended(m, ret) || lost_commits(m, ret) || behind(m, ret) || question(m, ret) ||
         gate(m, ret) || no_blocks(m, now, ret) || finality(m, now, ret) || unread(m, ret) ||
-        unseen(m, ret) || version(m, ret) || signature(m, ret) || head(m, ret))
+        unseen(m, ret) || version(m, ret) || signature(m, ret) || gap(m, ret) || refused(m, ret) ||
+        head(m, ret) || pool(m, ret))
         return;
-    pool(m, ret);
+    paused(m, ret);
 }

@@ -15,6 +15,11 @@ const char *obstacle_name(enum obstacle_code code)
     return names[code];
 }
 
+bool obstacle_is_in_views(enum obstacle_code code)
+{
+    return code == OBSTACLE_PAUSED || code == OBSTACLE_ROW_HELD;
+}
+
 void obstacle_forget(struct obstacle_track *t)
 {
     *t = (struct obstacle_track){0};

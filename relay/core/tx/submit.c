@@ -197,6 +197,12 @@ static void note(struct manager *m, struct row *row, const char *text)
     line_refresh(&m->line, row);
 }
 
+static void turned_away(struct manager *m, struct row *row, const char *text)
+{
+    note(m, row, text);
+    row->turned_away = true;
+}
+
 /* So does one that had no answer, or found the bytes in the pool. */
 static void note_try(struct manager *m, struct row *row, int code, const char *text)
 {
@@ -273,7 +279,7 @@ static void refused(struct manager *m, struct row *row, const struct answer *a, 
     if (why == REFUSAL_TRANSPORT || why == REFUSAL_POOLED)
         note_try(m, row, code, text);
     else if (why != REFUSAL_GATE)
-        note(m, row, text);
+        turned_away(m, row, text);
     switch (why) {
     case REFUSAL_STALE: /* finalized blocks will show by whom; the probe of the next tick checks it
                          */

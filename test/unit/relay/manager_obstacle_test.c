@@ -268,6 +268,57 @@ static void head_and_gap(void **state)
     script_free(s);
 }
 
+/* Until a pool or a block has it, and only where nothing before it is on its way. */
+static void refused_by_nodes(void **state)
+{
+    (void)state;
+    struct script *s = leading(5);
+    outbox(s, 2);
+    admitted(s);
+    refuse(s, 5, -32603, "Internal error");
+    expect_obstacle(s, OBSTACLE_REFUSED, "nodes refuse nonce 5");
+    best(s);
+    expect_submit(s, 5);
+    expect_obstacle(s, OBSTACLE_REFUSED, "Internal error"); /* on its way once more */
+    refuse(s, 5, -32603, "Not now");
+    blocks(s, 12);
+    expect_obstacle(s, OBSTACLE_REFUSED, "Not now");
+    accept(s, 5);
+    expect_none(s);
+    refuse(s, 6, -32603, "Not this one");
+    expect_none(s); /* the one before it is in a pool */
+    status(s, 5, TX_IN_BLOCK, block_of(1));
+    expect_obstacle(s, OBSTACLE_REFUSED, "nodes refuse nonce 6");
+    script_free(s);
+}
+
+static void polled(struct script *s, bool paused)
+{
+    s->account.paused = paused;
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_REQUESTS, .requests = {.account = &s->account}});
+}
+
+/* Whatever keeps what is pending comes first: that goes on. */
+static void paused(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    expect_none(s);
+    polled(s, true);
+    expect_obstacle(s, OBSTACLE_PAUSED, "an operator paused it");
+    chain_down(s);
+    expect_obstacle(s, OBSTACLE_NODE, "no endpoint");
+    script_free(s);
+
+    s = leading(5);
+    polled(s, true);
+    expect_obstacle(s, OBSTACLE_PAUSED, "nothing new is sent");
+    polled(s, false);
+    expect_none(s);
+    script_free(s);
+}
+
 static void unseen(void **state)
 {
     (void)state;
@@ -323,7 +374,7 @@ static bool of_the_doors(int code)
 {
     return code == OBSTACLE_READ || code == OBSTACLE_CONTRADICTED || code == OBSTACLE_UNCONFIRMED ||
            code == OBSTACLE_LISTENER || code == OBSTACLE_QUEUE || code == OBSTACLE_CLOCK ||
-           code == OBSTACLE_CONTROL;
+           code == OBSTACLE_CONTROL || code == OBSTACLE_ROW_HELD;
 }
 
 static void each_code_was_made(void **state)
@@ -444,6 +495,8 @@ int main(void)
         cmocka_unit_test(finality),
         cmocka_unit_test(unread),
         cmocka_unit_test(head_and_gap),
+        cmocka_unit_test(refused_by_nodes),
+        cmocka_unit_test(paused),
         cmocka_unit_test(unseen),
         cmocka_unit_test(untold_pool),
         cmocka_unit_test(lost_commits),

@@ -134,16 +134,17 @@ struct row {
     bool let_go : 1;    /* the last pool that was offered them dropped them: it has no room */
     bool tentative : 1; /* UNSURE only for lack of news: later nonces need not wait */
     bool refollowed : 1;
-    bool found : 1;    /* bytes with its call are in a final block and not on record: they are being
+    bool found : 1;   /* bytes with its call are in a final block and not on record: they are being
                          adopted */
-    bool foreign : 1;  /* they were not: a foreign extrinsic */
-    bool racing : 1;   /* RESIGN, SIGNING: the new bytes are a filler that takes the transaction's
+    bool foreign : 1; /* they were not: a foreign extrinsic */
+    bool racing : 1;  /* RESIGN, SIGNING: the new bytes are a filler that takes the transaction's
                          place */
-    bool filler : 1;   /* the current attempt is one */
-    bool refused : 1;  /* the note is not in the history yet; */
-    bool tried : 1;    /* and it is an answer that is no refusal, or that there was none */
-    bool unstored : 1; /* the status is not stored yet */
-    bool presigned : 1; /* its own bytes are presigned */
+    bool filler : 1;  /* the current attempt is one */
+    bool refused : 1; /* the note is not in the history yet; */
+    bool tried : 1;   /* and it is an answer that is no refusal, or that there was none */
+    bool turned_away : 1; /* a node refused it, and it has been in no pool and no block since */
+    bool unstored : 1;    /* the status is not stored yet */
+    bool presigned : 1;   /* its own bytes are presigned */
 };
 
 struct nset {

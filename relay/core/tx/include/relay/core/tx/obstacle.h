@@ -4,7 +4,7 @@
  *
  * These lists are all reasons that there are. Each has a test that makes it: relay_manager_obstacle
  * makes those of OBSTACLES, test/schema/test_obstacles.py and test/system/test_obstacles.py the
- * others; each of the three fails if one is left out. */
+ * others; the last one names who makes each. Each of the three fails if one is left out. */
 #ifndef RELAY_CORE_TX_OBSTACLE_H
 #define RELAY_CORE_TX_OBSTACLE_H
 
@@ -33,8 +33,11 @@ struct manager;
     X(OBSTACLE_UNSEEN, "unseen")                                                                   \
     X(OBSTACLE_SIGNATURE, "signature")                                                             \
     X(OBSTACLE_GAP, "gap")                                                                         \
+    X(OBSTACLE_REFUSED, "refused")                                                                 \
     X(OBSTACLE_HEAD, "head")                                                                       \
-    X(OBSTACLE_POOL, "pool")
+    X(OBSTACLE_POOL, "pool")                                                                       \
+    X(OBSTACLE_PAUSED, "paused")                                                                   \
+    X(OBSTACLE_ROW_HELD, "row_held")
 
 /* What keeps a relay, whatever it leads: its process finds them. They are looked for in this order,
  * after NODE, which keeps it from taking over. */
@@ -45,7 +48,7 @@ struct manager;
     X(OBSTACLE_CONTROL, "control")
 
 /* What the database finds by itself: of accounts in the view blocked_accounts, of transactions in
- * the column waits. X(name) */
+ * the column waits. Leaders find some of them too, for the log and the status. X(name) */
 #define DATABASE_OBSTACLES(X)                                                                      \
     X("paused")                                                                                    \
     X("payment")                                                                                   \
@@ -74,14 +77,17 @@ enum obstacle_code {
         OBSTACLE_CODES,
 };
 const char *obstacle_name(enum obstacle_code code); /* "" of none */
+/* The views find it sooner than a leader can report it: it is never in the table, and neither is
+ * what was there before. */
+bool obstacle_is_in_views(enum obstacle_code code);
 
 struct obstacle {
     enum obstacle_code code;
     char text[240]; /* printable ASCII; "" of none */
 };
 
-/* What the manager of a leader sees at this moment. It never finds READ, CONTRADICTED and
- * UNCONFIRMED, which its adapter knows.
+/* What the manager of a leader sees at this moment. It never finds READ, CONTRADICTED, UNCONFIRMED
+ * and ROW_HELD, which its adapter knows.
  * now: monotonic ms. */
 void manager_obstacle(const struct manager *m, uint64_t now, struct obstacle *ret);
 
