@@ -7,7 +7,7 @@ import signal
 import unittest
 
 from harness import proc
-from harness.cases import CaseWorld, on_submit
+from harness.cases import CaseWorld, on_submit, refusal
 from system.test_start import database_proxy
 
 TEST = pathlib.Path(__file__).parents[1]
@@ -115,9 +115,9 @@ class Obstacles(unittest.TestCase):
 
     def test_nodes_refuse_the_first(self):
         """For longer than gap_blocks, after which it is the head."""
-        rule, = self.world.script(on_submit({'error': {'code': -32603, 'message': 'not this one'}}, times=0))
+        rule, = self.world.script(on_submit(refusal(1018), times=0))
         tx = self.world.put('waits')
-        self.expect(tx, 'refused', 'not this one')
+        self.expect(tx, 'refused', 'Unactionable')
         self.world.chain.rpc('dev_clearScript', {'id': rule})
         self.over(tx, 'refused')
 
