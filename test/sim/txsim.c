@@ -392,7 +392,7 @@ static bool take_rare(struct args *a)
         int era, pool;
         const char *features, *must;
     } rare[] = {
-        {PLANT_LATER_IMMORTAL, 127, false, 0, 4, "size,duties,foreign-pool", "none"},
+        {PLANT_LATER_IMMORTAL, 20021, false, 0, 4, "size,duties,foreign-pool", "none"},
         {PLANT_FORMER_LIFE, 257, true, 16, -1,
          "requeue,retries,duties,away,reap,adopter,bumps,tips", "reap,away,requeue,duties"},
     };
