@@ -1,4 +1,5 @@
 #include "warnings.h"
+#include "base/check.h"
 #include "base/host.h"
 
 #include <stdio.h>
@@ -82,6 +83,38 @@ static void keys(const struct sink *s, const struct service_config *c)
                 "(systemd: LimitMEMLOCK=, shell: ulimit -l)");
 }
 
+/* What an account that has sites does not do, although the file says so. */
+static void sites(const struct sink *s, const struct config_file *f)
+{
+    const struct config_manager *m = &f->manager;
+    const struct {
+        const char *key, *instead;
+        bool given;
+    } without[] = {
+        {"manager.window", "its sites need no bound", m->window},
+        {"manager.batch", "its sites need no bound", m->batch},
+        {"manager.unanswered", "its sites need no bound", m->unanswered},
+        {"manager.era_period", "its eras are sites.era_blocks long", m->era_period},
+        {"manager.reprobe_blocks", "finalized blocks alone end its transactions",
+         m->reprobe_blocks},
+        {"manager.gap_blocks", "fillers close the gaps", m->gap_blocks},
+        {"leadership.lost_commits", "it always waits after lost commits", config_lost_search(f)},
+    };
+    const struct config_account *a = f->accounts, *end = a + f->accounts_count;
+    while (a != end && !a->sites_count)
+        a++;
+    for (size_t i = 0; a != end && i < ARRAY_LEN(without); i++) {
+        char text[240];
+        if (!without[i].given)
+            continue;
+        snprintf(text, sizeof(text),
+                 "%s has no effect on account %.60s, which has sites: %s; leave it out unless "
+                 "other accounts need it",
+                 without[i].key, a->alias, without[i].instead);
+        s->each(s->arg, "sites", text);
+    }
+}
+
 void warnings_each(const struct config_file *f, const struct service_config *c,
                    void (*each)(void *arg, const char *what, const char *text), void *arg)
 {
@@ -91,4 +124,5 @@ void warnings_each(const struct config_file *f, const struct service_config *c,
     database(&s, "database.listen_url", f->database.listen_url);
     chain(&s, &f->chain);
     keys(&s, c);
+    sites(&s, f);
 }

@@ -62,6 +62,7 @@ DECLARE
     v_before jsonb := operation_before('policy', NULL, v_account, NULL);
     v_policy jsonb;
     v_given jsonb;
+    v_sited boolean;
 BEGIN
     IF account_policy.policy IS NULL THEN
         RETURN (SELECT t.policy FROM accounts t WHERE t.account = v_account);
@@ -75,7 +76,7 @@ BEGIN
     PERFORM policy_value(g.key, CASE g.key WHEN 'usurped' THEN '"fail"' WHEN 'order' THEN '"any"'
         WHEN 'retry_refusals' THEN '"Custom"' ELSE '0' END::jsonb)
         FROM jsonb_each(account_policy.policy) g WHERE g.value = 'null';
-    SELECT t.policy INTO v_policy FROM accounts t WHERE t.account = v_account FOR NO KEY UPDATE;
+    SELECT t.policy, t.sited INTO v_policy, v_sited FROM accounts t WHERE t.account = v_account FOR NO KEY UPDATE;
     v_policy := jsonb_strip_nulls(v_policy || coalesce(v_given, '{}'));
     IF (v_policy -> 'tip_after_blocks')::int > 0 AND v_policy -> 'tip_cap' IS NULL THEN
         PERFORM bad_argument('account_policy', 'tip_after_blocks', format('is %s, and there is no tip_cap',
@@ -84,6 +85,8 @@ BEGIN
     ELSIF (v_policy ->> 'tip_start')::numeric > (v_policy ->> 'tip_cap')::numeric THEN
         PERFORM bad_argument('account_policy', 'tip_start', format('is %s; it must not be above tip_cap (%s)',
             v_policy ->> 'tip_start', v_policy ->> 'tip_cap'), 'Lower the one or raise the other.');
+    ELSIF v_sited THEN
+        PERFORM check_site_policy('account_policy', account_policy.account, v_policy);
     END IF;
     UPDATE accounts t SET policy = v_policy WHERE t.account = v_account;
     PERFORM note_careful(v_account);

@@ -176,6 +176,9 @@ BEGIN
     IF p_block < 0 THEN
         PERFORM bad_argument('account_reconcile', 'p_block', format('is %s; it must be 0 or more', p_block),
             'The last block that was final when the copy was made.');
+    ELSIF p_block IS NOT NULL AND (SELECT t.sited FROM accounts t WHERE t.account = v_account) THEN
+        PERFORM bad_argument('account_reconcile', 'p_block', format('is %s, and account %s has sites', p_block, p_account),
+            'Leave it out: every block after the last one on record is read.');
     END IF;
     UPDATE leadership t SET timeline = 0 WHERE t.subject = v_account
         RETURNING (SELECT c.seen_block FROM claim_times(t) c) INTO v_seen;

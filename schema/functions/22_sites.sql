@@ -23,6 +23,28 @@ BEGIN
 END
 $$;
 
+-- Refuses keys of a policy that have no effect where an account has sites, so that none is silently ignored. Those that are
+-- not named here hold at every site; test/schema/test_sites_options.py sorts all keys into the two kinds.
+CREATE OR REPLACE FUNCTION txrelay.check_site_policy(p_function text, p_alias text, p_policy jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_bad record;
+BEGIN
+    SELECT r.key, p_policy -> r.key AS value, r.instead INTO v_bad FROM (VALUES
+        ('tip_after_blocks', '0', 'Bytes that were granted keep their tip; bump raises that of the next ones.'),
+        ('skip_after_blocks', '0', 'Give transactions a deadline or deadline_block instead.'),
+        ('low_balance', NULL, 'Set an alert on the metric txrelay_balance_planck instead.'),
+        ('usurped', '"requeue"', 'Sites always requeue, because another site may have used the nonce.'),
+        ('order', '"any"', 'Each site commits by itself, so there is no order of all commits.'),
+        ('retry_refusals', NULL, 'Sites submit bytes again after every refusal, until these die.')) r (key, holds, instead)
+        WHERE p_policy -> r.key <> coalesce(r.holds, 'null')::jsonb LIMIT 1;
+    IF FOUND THEN
+        PERFORM bad_argument(p_function, v_bad.key, format('is %s in the policy of account %s, and has no effect on an account that '
+            'has sites', v_bad.value, p_alias), format('%s Remove the key: txrelay policy %s %s=', v_bad.instead, p_alias, v_bad.key));
+    END IF;
+END
+$$;
+
 -- Checks what a relay says about the sites of an account.
 CREATE OR REPLACE FUNCTION txrelay.check_sites(a txrelay.accounts, p_names text[], p_keys bytea[], p_self int, p_own_keys boolean,
     p_range_blocks int, p_era_blocks int, p_approvals int, p_final bigint, p_next bigint[]) RETURNS void
@@ -63,6 +85,7 @@ BEGIN
         PERFORM bad_argument('leader_site_setup', 'p_account', format('is %s, whose key no relay has', a.alias),
             'What is signed elsewhere cannot be sent through several sites.');
     END IF;
+    PERFORM check_site_policy('leader_site_setup', a.alias, a.policy);
 END
 $$;
 

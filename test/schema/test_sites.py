@@ -22,6 +22,9 @@ class Sites(Case):
 
     def setUp(self):
         super().setUp()
+        self.begin()
+
+    def begin(self):
         self.epoch = self.lead()
         self.final, self.next = 100, [5, 5, 5]
         self.keys = [h32('alice') if i == NORTH or not self.own_keys else h32(f'key of {n}') for i, n in enumerate(NAMES)]

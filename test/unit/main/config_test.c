@@ -798,6 +798,57 @@ static void changes(void **state)
     log_set_level(LOG_LEVEL_INFO);
 }
 
+/* What is warned of with this text behind the accounts, of which one has sites or none has. */
+static void warned(const char *sites, const char *more, struct buf *ret)
+{
+    static const char *const certificates =
+        "  cert_file: /c\n  key_file: /k\n  ca_file: /a\n  listen: tcp:127.0.0.1:1\n";
+    struct config config;
+    struct err err;
+    char text[1024];
+    snprintf(text, sizeof(text),
+             "database:\n  url: host=/run/pg\nchain:\n  endpoints:\n    - ws://127.0.0.1:1\n"
+             "sites:\n  name: north\n%s  peers:\n    - name: south\n      targets: [a:1]\n"
+             "accounts:\n  - alias: alice\n    scheme: sr25519\n    key_file: %s\n%s%s",
+             certificates, key_path, sites, more);
+    write_file(yaml_path, text);
+    if (config_load(&(struct config_flags){.path = yaml_path}, &config, &err))
+        fail_msg("%s: %s", more, err.text);
+    warnings_each(config.file, &(struct service_config){0}, collect, ret);
+    config_done(&config);
+}
+
+/* Every key of managers: accounts that have sites have none. A new one fails until it is there. */
+static void without_effect_at_sites(void **state)
+{
+    (void)state;
+    static const char *const sites = "    sites: [north, south]\n";
+    const struct config_range *r;
+    size_t count = 0;
+    for (size_t i = 0; (r = config__range(i)); i++) {
+        char more[80], wants[80];
+        struct buf text = {0};
+        if (strcmp(r->section, "manager") != 0)
+            continue;
+        snprintf(more, sizeof(more), "manager:\n  %s: 64\n", r->key);
+        snprintf(wants, sizeof(wants), "manager.%s has no effect on account alice", r->key);
+        warned("", more, &text);
+        assert_null(strstr(buf_str(&text), "has no effect"));
+        warned(sites, more, &text);
+        if (!strstr(buf_str(&text), wants))
+            fail_msg("%s: '%s'", wants, buf_str(&text));
+        buf_done(&text);
+        count++;
+    }
+    assert_int_equal(count, 6);
+    struct buf text = {0};
+    warned(sites, "leadership:\n  lost_commits: wait\n", &text);
+    assert_null(strstr(buf_str(&text), "has no effect"));
+    warned(sites, "leadership:\n  lost_commits: search\n", &text);
+    assert_non_null(strstr(buf_str(&text), "leadership.lost_commits has no effect on account"));
+    buf_done(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -818,6 +869,7 @@ int main(void)
         cmocka_unit_test(broken_urls),
         cmocka_unit_test(services),
         cmocka_unit_test(warnings),
+        cmocka_unit_test(without_effect_at_sites),
         cmocka_unit_test(unlocked_memory),
         cmocka_unit_test(lock_keys),
         cmocka_unit_test(files_that_are_none),
