@@ -1,5 +1,7 @@
 #include "base/sm.h"
 
+#include <stdio.h>
+
 #include "base/buf.h"
 #include "base/check.h"
 
@@ -24,6 +26,21 @@ bool sm_take(const struct sm *sm, struct sm_trace *trace, unsigned from, unsigne
         trace->to = (uint8_t)to;
     }
     return false;
+}
+
+bool sm_bug(const struct sm *sm, struct sm_trace *trace, char ret_text[SM_BUG_MAX])
+{
+    if (!trace->illegal)
+        return false;
+    trace->illegal = 0;
+    snprintf(ret_text, SM_BUG_MAX, "%s -> %s is not in the table of moves",
+             sm_name(sm, trace->from), sm_name(sm, trace->to));
+    return true;
+}
+
+void sm_check(const struct sm_trace *trace)
+{
+    INVARIANT(!trace->illegal_ever);
 }
 
 const char *sm_name(const struct sm *sm, unsigned state)

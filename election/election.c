@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/log.h"
 #include "election_internal.h"
 
 /* Read the clock instead of the loop's cached time, so that a process that was stopped inside a
@@ -112,6 +113,9 @@ static void step(struct election *e, const struct elector_event *ev)
     const struct elector_effect *effects;
     size_t count;
     elector_step(e->core, election__now(e), ev, &effects, &count);
+    if (elector_bug(e->core))
+        log_error("internal.bug", "part=election text=\"%s: the account is given up\"",
+                  elector_bug(e->core));
     for (size_t i = 0; i < count; i++)
         carry_out(e, &effects[i]);
 }

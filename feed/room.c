@@ -120,6 +120,9 @@ void feed__step(struct feed *f, const struct feed_event *ev)
     if (ev->type == FEED_EV_STORED)
         f->store_after = f->room->reads;
     feed_step(f->core, loop_now_ms(f->room->loop), ev, &effects, &count);
+    if (feed_core_bug(f->core))
+        log_error("internal.bug", "part=feeds feed=%s text=\"%s: its sessions are ended\"", f->name,
+                  feed_core_bug(f->core));
     for (size_t i = 0; i < count; i++)
         carry_out(f, &effects[i]);
     f->stepping = false;

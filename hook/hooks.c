@@ -244,6 +244,8 @@ void hooks__step(struct hooks *h, const struct hook_event *ev)
     PRE(!h->stepping);
     h->stepping = true;
     hook_step(h->core, loop_now_ms(h->loop), ev, &fx, &count);
+    if (hook_bug(h->core))
+        log_error("internal.bug", "part=webhooks text=\"%s\"", hook_bug(h->core));
     for (size_t i = 0; i < count; i++)
         carry_out(h, &fx[i]);
     h->stepping = false;

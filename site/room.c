@@ -5,6 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/hex.h"
+#include "base/log.h"
 #include "room_internal.h"
 
 /* ---- effects ---- */
@@ -106,6 +108,9 @@ void site__step(struct site_account *a, const struct site_event *ev)
     PRE(!a->stepping); /* the host answers from the loop */
     a->stepping = true;
     site_step(a->core, loop_now_ms(a->room->loop), ev, &effects, &count);
+    if (site_core_bug(a->core))
+        log_error("internal.bug", "part=sites account=%s text=\"%s: the tables are read again\"",
+                  hex_log(a->id, sizeof(a->id)), site_core_bug(a->core));
     store(a, effects, count);
     for (size_t i = 0; i < count; i++)
         carry_out(a, &effects[i]);

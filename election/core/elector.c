@@ -138,16 +138,17 @@ static void on_tick(struct elector *e, uint64_t now, const struct elector_event 
 static const struct {
     void (*handle)(struct elector *e, uint64_t now, const struct elector_event *ev);
     bool per_account;
+    enum elector_state answers; /* the state that waits for it; FOLLOWER: it is no such answer */
 } events[] = {
     [ELECTOR_EV_STORE_UP] = {on_store_up, false},
     [ELECTOR_EV_STORE_DOWN] = {on_store_down, false},
     [ELECTOR_EV_CONTROL_LOST] = {on_control_lost, false},
-    [ELECTOR_EV_LOCK_REPLY] = {elector__on_lock_reply, true},
-    [ELECTOR_EV_CLAIM_REPLY] = {elector__on_claim_reply, true},
-    [ELECTOR_EV_EVICT_REPLY] = {elector__on_evict_reply, true},
+    [ELECTOR_EV_LOCK_REPLY] = {elector__on_lock_reply, true, ELECTOR_LOCK_WAIT},
+    [ELECTOR_EV_CLAIM_REPLY] = {elector__on_claim_reply, true, ELECTOR_CLAIM_WAIT},
+    [ELECTOR_EV_EVICT_REPLY] = {elector__on_evict_reply, true, ELECTOR_EVICT_WAIT},
     [ELECTOR_EV_RENEW_REPLY] = {elector__on_renew_reply, false},
     [ELECTOR_EV_SCAN_REPLY] = {elector__on_scan_reply, false},
-    [ELECTOR_EV_RELEASE_REPLY] = {elector__on_release_reply, true},
+    [ELECTOR_EV_RELEASE_REPLY] = {elector__on_release_reply, true, ELECTOR_RELEASE_WAIT},
     [ELECTOR_EV_MEMBERS] = {elector__on_members, false},
     [ELECTOR_EV_ROTATE] = {elector__on_rotate, true},
     [ELECTOR_EV_HAND_OVER] = {elector__on_hand_over, true},
@@ -184,14 +185,29 @@ static void run_due(struct elector *e, uint64_t now)
     }
 }
 
+/* After a transition that no table has, two requests of an account may be out, and it waits for the
+ * answer of one. A lock that the other took is given back; a claim is found by the next scan. */
+static bool is_stray(struct elector *e, const struct elector_event *ev)
+{
+    enum elector_state waits = events[ev->type].answers;
+    if (!e->trace.illegal_ever || waits == ELECTOR_FOLLOWER ||
+        e->accounts[ev->account].state == waits)
+        return false;
+    if (ev->type == ELECTOR_EV_LOCK_REPLY && !ev->failed && ev->lock.got && e->up)
+        elector__emit(e, &e->accounts[ev->account], ELECTOR_FX_UNLOCK);
+    return true;
+}
+
 void elector_step(struct elector *e, uint64_t now, const struct elector_event *ev,
                   const struct elector_effect **ret_effects, size_t *ret_count)
 {
     PRE((size_t)ev->type < ARRAY_LEN(events));
     PRE(!events[ev->type].per_account || (ev->account >= 0 && (size_t)ev->account < e->count));
     e->effect_count = 0;
-    events[ev->type].handle(e, now, ev);
+    if (!is_stray(e, ev))
+        events[ev->type].handle(e, now, ev);
     run_due(e, now);
+    elector__recover(e, now);
     *ret_effects = e->effects;
     *ret_count = e->effect_count;
 }

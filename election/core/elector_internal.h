@@ -5,6 +5,7 @@
 #include "base/backoff.h"
 #include "base/ring.h"
 #include "base/rng.h"
+#include "base/sm.h"
 #include "election/core/elector.h"
 
 #define ELECTOR_NEVER   UINT64_MAX
@@ -47,6 +48,7 @@ struct elector_account {
     uint32_t patience;         /* heartbeats required for a hand-over; 0: the minimum */
     uint64_t away_until;       /* handed over: no bid before this time */
     bool leaving;
+    bool bug; /* it made a move in this step that the table does not have */
 };
 
 struct elector {
@@ -58,8 +60,9 @@ struct elector {
 
     bool up, draining, drained;
     uint64_t control; /* number of the control session */
-    uint32_t moved;   /* transitions of the table that were made, one bit each */
-    size_t busy;      /* accounts that are not FOLLOWER */
+    struct sm_trace trace;
+    char bug[SM_BUG_MAX]; /* of the last step; "": none */
+    size_t busy;          /* accounts that are not FOLLOWER */
     size_t leaders;
     size_t bids; /* accounts with a lock or claim request in flight */
 
@@ -124,6 +127,8 @@ void elector__report_gate(struct elector *e, struct elector_account *a, bool ope
                           const char *reason);
 /* The claim was granted, and a.orphan_claim is its epoch. */
 void elector__promote(struct elector *e, struct elector_account *a);
+/* After a transition that no table has the account is not led: the database decides anew. */
+void elector__give_up(struct elector *e, struct elector_account *a, uint64_t now);
 /* The gate shuts before any effect is listed. `orphan_claim`: the claim in the table may still be
  * ours. */
 void elector__demote(struct elector *e, struct elector_account *a, uint64_t now, bool orphan_claim,
@@ -151,8 +156,11 @@ uint64_t elector__heard_delay(struct elector *e, const struct elector_account *a
 void elector__on_scan_reply(struct elector *e, uint64_t now, const struct elector_event *ev);
 void elector__scan_due(struct elector *e, uint64_t now); /* scan now, or plan when */
 
+/* ---- elector_table.c ---- */
+
 /* The only way to change a state: checks the table of transitions. */
 void elector__move(struct elector *e, struct elector_account *a, enum elector_state to);
+void elector__recover(struct elector *e, uint64_t now); /* of transitions that it does not have */
 
 void elector__heap_add(struct elector *e,
                        int account); /* its due time is set, and the heap has room */

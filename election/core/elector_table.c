@@ -39,9 +39,7 @@ void elector__move(struct elector *e, struct elector_account *a, enum elector_st
     enum elector_state from = a->state;
     if (from == to)
         return;
-    int i = sm_find(&table, from, to);
-    INVARIANT(i >= 0);
-    e->moved |= UINT32_C(1) << i;
+    a->bug |= !sm_take(&table, &e->trace, from, to); /* what follows presumes the new state */
     a->state = to;
     e->busy += (size_t)(from == ELECTOR_FOLLOWER);
     e->busy -= (size_t)(to == ELECTOR_FOLLOWER);
@@ -51,9 +49,33 @@ void elector__move(struct elector *e, struct elector_account *a, enum elector_st
     e->bids -= (size_t)(from == ELECTOR_LOCK_WAIT || from == ELECTOR_CLAIM_WAIT);
 }
 
+void elector__recover(struct elector *e, uint64_t now)
+{
+    e->bug[0] = 0;
+    if (!sm_bug(&table, &e->trace, e->bug))
+        return;
+    for (size_t i = 0; i < e->count; i++) {
+        struct elector_account *a = &e->accounts[i];
+        if (a->bug)
+            elector__give_up(e, a, now);
+        a->bug = false;
+    }
+    e->trace.illegal = 0;
+}
+
+const char *elector_bug(const struct elector *e)
+{
+    return e->bug[0] ? e->bug : NULL;
+}
+
+void elector_check(const struct elector *e)
+{
+    sm_check(&e->trace);
+}
+
 uint32_t elector_moved(const struct elector *e)
 {
-    return e->moved;
+    return (uint32_t)e->trace.made;
 }
 
 void elector_moves_missing(uint32_t moved, struct buf *out)

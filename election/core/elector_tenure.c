@@ -52,7 +52,7 @@ void elector__promote(struct elector *e, struct elector_account *a)
 static void end_tenure(struct elector *e, struct elector_account *a, bool orphan_claim,
                        const char *reason)
 {
-    PRE(a->state == ELECTOR_LEADER && a->epoch > 0);
+    PRE(a->epoch > 0);
     int64_t epoch = a->epoch;
     a->leaving = false;
     a->orphan_claim = orphan_claim ? epoch : 0;
@@ -67,8 +67,18 @@ static void end_tenure(struct elector *e, struct elector_account *a, bool orphan
 void elector__demote(struct elector *e, struct elector_account *a, uint64_t now, bool orphan_claim,
                      const char *reason)
 {
+    PRE(a->state == ELECTOR_LEADER);
     end_tenure(e, a, orphan_claim, reason);
     elector__retire(e, a, now, ELECTOR_BY_SCAN);
+}
+
+/* A request that is out ends in FOLLOWER by its answer. */
+void elector__give_up(struct elector *e, struct elector_account *a, uint64_t now)
+{
+    if (a->epoch)
+        end_tenure(e, a, true, "this relay has a bug: its log has an internal.bug");
+    if (a->state == ELECTOR_LEADER || a->state == ELECTOR_FOLLOWER)
+        elector__retire(e, a, now, ELECTOR_BY_SCAN);
 }
 
 void elector__renew(struct elector *e, uint64_t now)

@@ -178,11 +178,28 @@ static struct feed_session_row *sender(struct feed_core *f, const struct feed_ev
     return feed__is_open(s) ? s : NULL;
 }
 
-void feed_step(struct feed_core *f, uint64_t now, const struct feed_event *ev,
-               const struct feed_effect **ret_effects, size_t *ret_count)
+/* After a move that no table has: all sessions end, the copy is dropped, and the feed is served
+ * anew, if it is, from the cursor in the database. */
+static void recover(struct feed_core *f, enum feed_phase before, const struct feed_event *ev)
+{
+    bool served = ev->type == FEED_EV_SERVE ||
+                  (before != FEED_IDLE && ev->type != FEED_EV_LEAVE && !f->leaving);
+    if (f->copy.id)
+        feed__drop(f, f->abandoned_count < f->config.abandoned_max);
+    for (struct feed_session_row *s = f->sessions; s; s = s->hh.next)
+        feed__end(f, s, FEED_END_ERROR);
+    f->open = f->skipped = 0;
+    f->leaving = false;
+    feed__unbar(f);
+    f->phase = FEED_IDLE;
+    if (served)
+        feed__load(f);
+    feed__forgive(f);
+}
+
+static void event(struct feed_core *f, uint64_t now, const struct feed_event *ev)
 {
     struct feed_session_row *s;
-    f->effect_count = 0;
     switch (ev->type) {
     case FEED_EV_SERVE:
         on_serve(f);
@@ -236,6 +253,17 @@ void feed_step(struct feed_core *f, uint64_t now, const struct feed_event *ev,
         on_tick(f, now);
         break;
     }
+}
+
+void feed_step(struct feed_core *f, uint64_t now, const struct feed_event *ev,
+               const struct feed_effect **ret_effects, size_t *ret_count)
+{
+    enum feed_phase before = f->phase;
+    f->effect_count = 0;
+    f->bug[0] = 0;
+    event(f, now, ev);
+    if (feed__illegal(f))
+        recover(f, before, ev);
     *ret_effects = f->effects;
     *ret_count = f->effect_count;
 }
@@ -262,6 +290,8 @@ const struct feed_counts *feed_core_counts(const struct feed_core *f)
 
 const char *feed_core_check(const struct feed_core *f)
 {
+    if (f->phase_moves.illegal_ever || f->session_moves.illegal_ever)
+        return "a move that no table has";
     size_t open = 0, skipped = 0, taking = 0, waiting = 0, held = 0;
     for (const struct feed_session_row *s = f->sessions; s; s = s->hh.next) {
         open += (size_t)feed__is_open(s);

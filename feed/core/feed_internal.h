@@ -4,6 +4,7 @@
 
 #include "base/backoff.h"
 #include "base/rng.h"
+#include "base/sm.h"
 #include "base/table.h"
 #include "feed/core/feed.h"
 
@@ -51,7 +52,8 @@ struct feed_core {
     bool leaving;       /* ends with the copy that is being verified or stored */
     enum feed_end leave_end;
 
-    uint64_t moved; /* the moves of both tables that were made */
+    struct sm_trace phase_moves, session_moves;
+    char bug[SM_BUG_MAX]; /* of the last step; "": none */
     struct feed_counts counts;
     struct feed_effect *effects;
     size_t effect_count, effect_cap;
@@ -123,5 +125,7 @@ void feed__phase(struct feed_core *f, enum feed_phase to);
 void feed__session(struct feed_core *f, struct feed_session_row *s, enum feed_session_state to);
 void feed__opened(struct feed_core *f);
 void feed__gone(struct feed_core *f, const struct feed_session_row *s);
+bool feed__illegal(const struct feed_core *f); /* this step made a move that no table has */
+void feed__forgive(struct feed_core *f);       /* records it in `bug`; the machine is new */
 
 #endif

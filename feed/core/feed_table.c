@@ -76,9 +76,7 @@ enum { SESSION_BIT = 32 }; /* of the first move of a session in feed_core_moved 
 
 static void session_moved(struct feed_core *f, unsigned from, unsigned to)
 {
-    int i = sm_find(&states, from, to);
-    INVARIANT(i >= 0);
-    f->moved |= UINT64_C(1) << (SESSION_BIT + i);
+    sm_take(&states, &f->session_moves, from, to); /* what follows presumes the new state */
     f->open += (size_t)(from == SM_OUTSIDE);
     f->open -= (size_t)(from != SM_OUTSIDE && from != FEED_ENDED &&
                         (to == SM_OUTSIDE || to == FEED_ENDED));
@@ -88,9 +86,7 @@ static void session_moved(struct feed_core *f, unsigned from, unsigned to)
 
 void feed__phase(struct feed_core *f, enum feed_phase to)
 {
-    int i = sm_find(&phases, f->phase, to);
-    INVARIANT(i >= 0);
-    f->moved |= UINT64_C(1) << i;
+    sm_take(&phases, &f->phase_moves, f->phase, to);
     f->phase = to;
 }
 
@@ -110,6 +106,23 @@ void feed__opened(struct feed_core *f)
 void feed__gone(struct feed_core *f, const struct feed_session_row *s)
 {
     session_moved(f, s->state, SM_OUTSIDE);
+}
+
+bool feed__illegal(const struct feed_core *f)
+{
+    return f->phase_moves.illegal || f->session_moves.illegal;
+}
+
+void feed__forgive(struct feed_core *f)
+{
+    if (!sm_bug(&phases, &f->phase_moves, f->bug))
+        sm_bug(&states, &f->session_moves, f->bug);
+    f->phase_moves.illegal = f->session_moves.illegal = 0;
+}
+
+const char *feed_core_bug(const struct feed_core *f)
+{
+    return f->bug[0] ? f->bug : NULL;
 }
 
 const char *feed_end_name(enum feed_end end)
@@ -147,7 +160,7 @@ void feed_session_dump(struct buf *out)
 
 uint64_t feed_core_moved(const struct feed_core *f)
 {
-    return f->moved;
+    return f->phase_moves.made | f->session_moves.made << SESSION_BIT;
 }
 
 void feed_core_missing(uint64_t moved, struct buf *out)

@@ -179,10 +179,20 @@ static uint64_t delay_after(struct hook_core *h, uint32_t attempts)
     return rng_between(&h->rng, delay - delay / 5, delay + delay / 5);
 }
 
+/* The lane that waits for this answer. NULL: none, which only a bug of an earlier step explains. */
+static struct hook_lane *awaited(const struct hook_core *h, uint64_t id, enum hook_state state)
+{
+    struct hook_lane *l = lane_by_id(h, id);
+    bool waits = l && l->state == state;
+    PRE(waits || h->trace.illegal_ever);
+    return waits ? l : NULL;
+}
+
 static void on_answer(struct hook_core *h, const struct hook_event *ev)
 {
-    struct hook_lane *l = lane_by_id(h, ev->lane);
-    PRE(l && l->state == HOOK_SENDING);
+    struct hook_lane *l = awaited(h, ev->lane, HOOK_SENDING);
+    if (!l)
+        return;
     const struct hook_row *row = &l->rows[l->at];
     release(h, row->item);
     l->at++;
@@ -205,8 +215,9 @@ static void on_answer(struct hook_core *h, const struct hook_event *ev)
 
 static void on_reported(struct hook_core *h, uint64_t now, const struct hook_event *ev)
 {
-    struct hook_lane *l = lane_by_id(h, ev->lane);
-    PRE(l && l->state == HOOK_REPORT_WAIT);
+    struct hook_lane *l = awaited(h, ev->lane, HOOK_REPORT_WAIT);
+    if (!l)
+        return;
     if (ev->failed) {
         hook__move(h, HOOK_REPORT_WAIT, HOOK_REPORT_LATER);
         l->state = HOOK_REPORT_LATER;
@@ -253,6 +264,7 @@ void hook_step(struct hook_core *h, uint64_t now_ms, const struct hook_event *ev
     }
     send_ready(h);
     on_time(h, now_ms);
+    hook__recover(h);
     *ret_effects = h->effects;
     *ret_count = h->effect_count;
 }

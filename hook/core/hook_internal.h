@@ -32,11 +32,13 @@ struct hook_core {
     uint64_t ask_ms; /* when to ask next */
     struct hook_counts counts;
     struct sm_trace trace;
+    char bug[SM_BUG_MAX]; /* of the last step; "": none */
     struct hook_effect *effects;
     size_t effect_count, effect_room;
 };
 
 /* hook_table.c: every change of a state; SM_OUTSIDE: creation and end */
 void hook__move(struct hook_core *h, unsigned from, unsigned to);
+void hook__recover(struct hook_core *h); /* at the end of a step: of moves that it does not have */
 
 #endif

@@ -25,10 +25,22 @@ static const struct sm table = {names, ARRAY_LEN(names), SM_OUTSIDE, moves, ARRA
 
 void hook__move(struct hook_core *h, unsigned from, unsigned to)
 {
-    bool known = sm_take(&table, &h->trace, from, to);
-    INVARIANT(known);
+    sm_take(&table, &h->trace, from, to);
     h->sending += (size_t)(to == HOOK_SENDING);
     h->sending -= (size_t)(from == HOOK_SENDING);
+}
+
+/* The lane goes on in the state that the step gave it. What is sent twice has the same number, and
+ * a report counts once. */
+void hook__recover(struct hook_core *h)
+{
+    h->bug[0] = 0;
+    sm_bug(&table, &h->trace, h->bug);
+}
+
+const char *hook_bug(const struct hook_core *h)
+{
+    return h->bug[0] ? h->bug : NULL;
 }
 
 void hook_dump(struct buf *out)

@@ -90,9 +90,25 @@ static void ask_batch(struct service *s, const struct poll_effect *fx)
 
 /* ---- effects ---- */
 
+/* Its polls are dropped, so it is loaded again under its epoch. With sites the room has the rows,
+ * and the account is led anew. */
+static void load_again(struct account *a, const char *bug)
+{
+    log_error("internal.bug", "part=poll account=%s text=\"%s: the account is loaded again\"",
+              a->alias, bug);
+    if (account_is_managed(a))
+        account_event(a, &(struct manager_event){.type = MANAGER_EV_STORE_BACK});
+    else
+        account_lost(a, ERR_LOST_LEADERSHIP);
+}
+
 static void carry_out(struct service *s, const struct poll_effect *fx)
 {
     struct account *a = &s->accounts[fx->account];
+    if (fx->bug) {
+        load_again(a, fx->bug);
+        return;
+    }
     if (fx->lost) {
         account_lost(a, ERR_LOST_LEADERSHIP);
         return;

@@ -104,6 +104,29 @@ void site__reload(struct site_core *c)
     load(c);
 }
 
+/* After a move that no table has. What this step decided may be wrong, so none of it leaves. Writes
+ * before it are answered first: the load would miss one that commits after it. */
+static void recover(struct site_core *c, uint64_t now)
+{
+    uint64_t out = 0;
+    for (size_t i = 0; i < c->write_count; i++)
+        if (!c->batch_used || c->writes[i].batch != c->batch)
+            out = c->writes[i].batch;
+    if (out)
+        c->stray = out;
+    site__clear(c);
+    c->effect_count = 0;
+    if (c->led && !out)
+        c->load_at = now + c->config.retry_ms;
+    site__forgive(c);
+}
+
+void site__stray_stored(struct site_core *c, uint64_t batch)
+{
+    if (c->led && !c->loaded && batch == c->stray)
+        load(c);
+}
+
 static void on_loaded(struct site_core *c, uint64_t now, const struct site_event *ev)
 {
     if (!c->led || c->loaded || ev->loaded.load != c->loads)
@@ -189,6 +212,7 @@ void site_step(struct site_core *c, uint64_t now, const struct site_event *ev,
 {
     c->effect_count = 0;
     c->batch_used = false;
+    c->bug[0] = 0;
     switch (ev->type) {
     case SITE_EV_LEAD:
         if (!c->led) {
@@ -235,6 +259,8 @@ void site_step(struct site_core *c, uint64_t now, const struct site_event *ev,
     }
     if (c->loaded)
         review(c, now);
+    if (site__illegal(c))
+        recover(c, now);
     site__flush(c, now);
     *ret_effects = c->effects;
     *ret_count = c->effect_count;

@@ -2,6 +2,7 @@
 #ifndef SITE_CORE_SITE_INTERNAL_H
 #define SITE_CORE_SITE_INTERNAL_H
 
+#include "base/sm.h"
 #include "base/table.h"
 #include "site/core/site.h"
 
@@ -138,9 +139,11 @@ struct site_core {
     uint64_t batch;
     bool batch_used;
 
-    struct site_moves moved;
-    uint64_t moves; /* how many were made: a review after each */
-    bool more;      /* the last review did not come to an end */
+    struct sm_trace machine_moves, tx_moves, work_moves;
+    char bug[SM_BUG_MAX]; /* of the last step; "": none */
+    uint64_t stray;       /* batches up to this one were sent before a bug: nothing follows */
+    uint64_t moves;       /* how many were made: a review after each */
+    bool more;            /* the last review did not come to an end */
     struct site_counts counts;
     struct site_effect *effects;
     size_t effect_count, effect_cap;
@@ -157,6 +160,7 @@ static inline bool site__same(const struct site_hash *a, const struct site_hash 
 void site__clear(struct site_core *c);
 /* Reads the tables again: what is stored is not known. */
 void site__reload(struct site_core *c);
+void site__stray_stored(struct site_core *c, uint64_t batch); /* see `stray` */
 
 /* ---- site_store.c: effects ---- */
 
@@ -321,5 +325,7 @@ void site__tx_begins(struct site_core *c, enum site_tx_state to);
 void site__tx_ends(struct site_core *c, enum site_tx_state from);
 void site__work_begins(struct site_core *c, enum site_work_state to);
 void site__work_ends(struct site_core *c, enum site_work_state from);
+bool site__illegal(const struct site_core *c); /* this step made a move that no table has */
+void site__forgive(struct site_core *c);       /* records it in `bug`; the tables are read again */
 
 #endif

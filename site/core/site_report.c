@@ -33,6 +33,8 @@ const struct site_counts *site_core_counts(const struct site_core *c)
 const char *site_core_check(const struct site_core *c)
 {
     size_t held = 0;
+    if (c->machine_moves.illegal_ever || c->tx_moves.illegal_ever || c->work_moves.illegal_ever)
+        return "a move that no table has";
     for (const struct site_work *w = c->works; w; w = w->hh.next) {
         held += (size_t)(w->state == SITE_WORK_HELD);
         if (!site__in_line(c, w))

@@ -91,6 +91,10 @@ void site__on_stored(struct site_core *c, uint64_t now, const struct site_event 
         site__reload(c);
         return;
     }
+    if (ev->stored.batch <= c->stray) {
+        site__stray_stored(c, ev->stored.batch);
+        return;
+    }
     PRE(c->write_count && c->writes[0].batch == ev->stored.batch);
     while (count < c->write_count && c->writes[count].batch == ev->stored.batch)
         count++;

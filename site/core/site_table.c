@@ -104,18 +104,17 @@ static const struct sm txs = {tx_names, ARRAY_LEN(tx_names), SM_OUTSIDE, tx_move
 static const struct sm works = {work_names, ARRAY_LEN(work_names), SM_OUTSIDE, work_moves,
                                 ARRAY_LEN(work_moves)};
 
-static void take(struct site_core *c, const struct sm *sm, uint64_t *made, unsigned from,
+/* Also when it is illegal: what follows presumes the new state. */
+static void take(struct site_core *c, const struct sm *sm, struct sm_trace *trace, unsigned from,
                  unsigned to)
 {
-    int i = sm_find(sm, from, to);
-    INVARIANT(i >= 0);
-    *made |= UINT64_C(1) << i;
+    sm_take(sm, trace, from, to);
     c->moves++;
 }
 
 void site__move(struct site_core *c, uint64_t now, enum site_state to)
 {
-    take(c, &machine, &c->moved.machine, c->state, to);
+    take(c, &machine, &c->machine_moves, c->state, to);
     c->state = to;
     c->state_at = now;
 }
@@ -124,7 +123,7 @@ void site__move_tx(struct site_core *c, struct site_tx *t, enum site_tx_state to
 {
     if (t->state == to)
         return;
-    take(c, &txs, &c->moved.tx, t->state, to);
+    take(c, &txs, &c->tx_moves, t->state, to);
     t->state = to;
 }
 
@@ -132,28 +131,28 @@ void site__move_work(struct site_core *c, struct site_work *w, enum site_work_st
 {
     if (w->state == to)
         return;
-    take(c, &works, &c->moved.work, w->state, to);
+    take(c, &works, &c->work_moves, w->state, to);
     w->state = to;
 }
 
 void site__tx_begins(struct site_core *c, enum site_tx_state to)
 {
-    take(c, &txs, &c->moved.tx, SM_OUTSIDE, to);
+    take(c, &txs, &c->tx_moves, SM_OUTSIDE, to);
 }
 
 void site__tx_ends(struct site_core *c, enum site_tx_state from)
 {
-    take(c, &txs, &c->moved.tx, from, SM_OUTSIDE);
+    take(c, &txs, &c->tx_moves, from, SM_OUTSIDE);
 }
 
 void site__work_begins(struct site_core *c, enum site_work_state to)
 {
-    take(c, &works, &c->moved.work, SM_OUTSIDE, to);
+    take(c, &works, &c->work_moves, SM_OUTSIDE, to);
 }
 
 void site__work_ends(struct site_core *c, enum site_work_state from)
 {
-    take(c, &works, &c->moved.work, from, SM_OUTSIDE);
+    take(c, &works, &c->work_moves, from, SM_OUTSIDE);
 }
 
 const char *site_state_name(enum site_state state)
@@ -197,9 +196,26 @@ void site_work_dump(struct buf *out)
     sm_dump(&works, out);
 }
 
-const struct site_moves *site_core_moved(const struct site_core *c)
+struct site_moves site_core_moved(const struct site_core *c)
 {
-    return &c->moved;
+    return (struct site_moves){c->machine_moves.made, c->tx_moves.made, c->work_moves.made};
+}
+
+bool site__illegal(const struct site_core *c)
+{
+    return c->machine_moves.illegal || c->tx_moves.illegal || c->work_moves.illegal;
+}
+
+void site__forgive(struct site_core *c)
+{
+    if (!sm_bug(&machine, &c->machine_moves, c->bug) && !sm_bug(&txs, &c->tx_moves, c->bug))
+        sm_bug(&works, &c->work_moves, c->bug);
+    c->machine_moves.illegal = c->tx_moves.illegal = c->work_moves.illegal = 0;
+}
+
+const char *site_core_bug(const struct site_core *c)
+{
+    return c->bug[0] ? c->bug : NULL;
 }
 
 void site_core_missing(const struct site_moves *moved, struct buf *out)

@@ -275,6 +275,8 @@ class CaseWorld(World):
             raise AssertionError(f'I8: follower and table differ: {self.follower_differs()}') from None
         crashed = [r.name for r in self.relays if r.process and not r.alive() and r.process.child.returncode not in (0, -9)]
         assert not crashed, f'{crashed}: a relay died by itself'
+        bugs = [line for r in self.relays for line in r.text().splitlines() if 'event=internal.bug' in line]
+        assert not bugs, bugs
         return figures
 
 

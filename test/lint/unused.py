@@ -14,7 +14,7 @@ KEPT = {  # regular expressions of whole names
     'mem_[a-z_]+': 'the simulator and the differential test read and steer the memory database',
     '(elector|poll|manager|feed)_[a-z_]*(dump|missing|moved)': 'tests compare each table of moves with '
                                                           'docs/ and require every move to be taken',
-    '(manager|poll|feed_core)_check': 'the simulator checks the invariants of a core after every step',
+    '(manager|poll|feed_core|elector)_check': 'the simulator checks the invariants of a core after every step',
     'hook_(check|dump|missing)': 'tests check its invariants and require every move to be taken',
     'feed_metric': 'tests compare docs/feeds.md with the metrics',
     'poll_(covered|outbox_state)': 'the models compare what the core believes with the truth',

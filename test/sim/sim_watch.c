@@ -13,6 +13,10 @@ void __real_manager_step(struct manager *m, uint64_t now, const struct manager_e
 void __wrap_manager_step(struct manager *m, uint64_t now, const struct manager_event *ev,
                          const struct manager_effect **ret_effects, size_t *ret_count);
 bool __real_poll_step(struct poll *p, uint64_t now, const struct poll_event *ev);
+void __real_elector_step(struct elector *e, uint64_t now, const struct elector_event *ev,
+                         const struct elector_effect **ret_effects, size_t *ret_count);
+void __wrap_elector_step(struct elector *e, uint64_t now, const struct elector_event *ev,
+                         const struct elector_effect **ret_effects, size_t *ret_count);
 bool __wrap_poll_step(struct poll *p, uint64_t now, const struct poll_event *ev);
 
 static struct relay *running(struct world *w)
@@ -232,6 +236,13 @@ bool __wrap_poll_step(struct poll *p, uint64_t now, const struct poll_event *ev)
     if (w->events % 16 == 0)
         poll_check(p);
     return waited;
+}
+
+void __wrap_elector_step(struct elector *e, uint64_t now, const struct elector_event *ev,
+                         const struct elector_effect **ret_effects, size_t *ret_count)
+{
+    __real_elector_step(e, now, ev, ret_effects, ret_count);
+    elector_check(e);
 }
 
 /* ---- claims and renewals, as the relay hears of them ---- */

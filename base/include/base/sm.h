@@ -14,6 +14,7 @@ struct buf;
 enum {
     SM_OUTSIDE = 255,  /* the state before creation and after the end; "[*]" in the diagram */
     SM_MOVES_MAX = 64, /* most transitions of a table: each is a bit of a mask */
+    SM_BUG_MAX = 96,   /* the text of sm_bug */
 };
 
 struct sm_move {
@@ -39,6 +40,14 @@ struct sm_trace {
 
 /* Records a transition. false: the table does not have it. */
 bool sm_take(const struct sm *sm, struct sm_trace *trace, unsigned from, unsigned to);
+
+/* A transition that the table does not have is a bug, and no reason to end a user's relay. The
+ * owner of the machine logs it and begins again with what is stored. True if there was one since
+ * the last call: the text says which was the first. */
+bool sm_bug(const struct sm *sm, struct sm_trace *trace, char ret_text[SM_BUG_MAX]);
+
+/* For tests, which do not forgive: an INVARIANT that there never was one. */
+void sm_check(const struct sm_trace *trace);
 
 /* The number of a transition, which is its bit in a mask; -1: the table does not have it. */
 int sm_find(const struct sm *sm, unsigned from, unsigned to);

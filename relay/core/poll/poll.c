@@ -192,9 +192,8 @@ static void tick(struct poll *p)
     poll__batches_tick(p);
 }
 
-bool poll_step(struct poll *p, uint64_t now, const struct poll_event *ev)
+static bool event(struct poll *p, const struct poll_event *ev)
 {
-    p->now = now;
     switch ((int)ev->type) {
     case POLL_EV_SWEPT:
         return poll__swept(p, ev);
@@ -222,6 +221,14 @@ bool poll_step(struct poll *p, uint64_t now, const struct poll_event *ev)
     struct poll_account *a = &p->accounts[ev->account];
     bool waited = account_event(p, a, ev);
     poll__heap_set(p, a);
+    return waited;
+}
+
+bool poll_step(struct poll *p, uint64_t now, const struct poll_event *ev)
+{
+    p->now = now;
+    bool waited = event(p, ev);
+    poll__recover(p);
     return waited;
 }
 
@@ -264,6 +271,8 @@ static void check_account(const struct poll_account *a)
 void poll_check(const struct poll *p)
 {
     size_t led = 0, merging = 0;
+    sm_check(&p->outbox_moves);
+    sm_check(&p->requests_moves);
     for (size_t i = 0; i < p->config.accounts; i++) {
         check_account(&p->accounts[i]);
         led += p->accounts[i].led;

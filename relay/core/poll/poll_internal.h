@@ -12,6 +12,7 @@
 #define RELAY_CORE_POLL_INTERNAL_H
 
 #include "base/check.h"
+#include "base/sm.h"
 #include "relay/core/poll/poll.h"
 
 struct poll_outbox {
@@ -44,6 +45,7 @@ struct poll_requests {
 
 struct poll_account {
     bool led, leaving;
+    bool bug;        /* it made a move in this step that its table does not have */
     uint64_t tenure; /* goes up when leading begins and ends */
     struct poll_outbox outbox;
     struct poll_requests requests;
@@ -78,7 +80,8 @@ struct poll {
     size_t *heap;
     struct poll_effect *effects; /* a queue: from effects_first on */
     size_t effects_first, effects_end, effects_room;
-    uint64_t moved;
+    struct sm_trace outbox_moves, requests_moves;
+    char bug[SM_BUG_MAX]; /* the text of an effect */
 };
 
 /* poll.c */
@@ -123,7 +126,9 @@ bool poll__covered(const struct poll *p, const struct poll_account *a);
 void poll__sweep_mended(struct poll *p);
 
 /* poll_table.c */
-void poll__move(struct poll *p, enum poll_state *state, enum poll_state to);
+void poll__move_outbox(struct poll *p, struct poll_account *a, enum poll_state to);
+void poll__move_requests(struct poll *p, struct poll_account *a, enum poll_state to);
+void poll__recover(struct poll *p); /* at the end of a step: of moves that no table has */
 
 /* poll_heap.c */
 void poll__heap_new(struct poll *p);

@@ -25,14 +25,14 @@ static void ask(struct poll *p, struct poll_account *a, enum poll_query query, e
 
 static void fetch(struct poll *p, struct poll_account *a, enum poll_state to, enum poll_reason why)
 {
-    poll__move(p, &a->outbox.state, to);
+    poll__move_outbox(p, a, to);
     a->outbox.rung = false;
     ask(p, a, POLL_QUERY_OUTBOX, why);
 }
 
 static void arm(struct poll *p, struct poll_account *a, bool unasked, enum poll_reason why)
 {
-    poll__move(p, &a->outbox.state, POLL_ARM_WAIT);
+    poll__move_outbox(p, a, POLL_ARM_WAIT);
     a->outbox.unasked = unasked;
     ask(p, a, POLL_QUERY_ARM, why);
 }
@@ -49,7 +49,7 @@ static void disarm(struct poll *p, struct poll_account *a, enum poll_reason why)
 static void wait_until(struct poll *p, struct poll_account *a, enum poll_state to, uint64_t at,
                        enum poll_reason why)
 {
-    poll__move(p, &a->outbox.state, to);
+    poll__move_outbox(p, a, to);
     a->outbox.at = at;
     a->outbox.question = 0;
     a->outbox.why = why;
@@ -83,7 +83,7 @@ void poll__outbox_off(struct poll *p, struct poll_account *a)
 {
     disarm(p, a, POLL_WHY_OVER);
     p->merging -= a->outbox.merges;
-    poll__move(p, &a->outbox.state, POLL_OFF);
+    poll__move_outbox(p, a, POLL_OFF);
     poll__outbox_init(&a->outbox);
 }
 
@@ -130,7 +130,7 @@ static void armed(struct poll *p, struct poll_account *a)
         fetch(p, a, POLL_RECHECK_WAIT, POLL_WHY_ARMED);
         return;
     }
-    poll__move(p, &a->outbox.state, POLL_RECHECK_WAIT);
+    poll__move_outbox(p, a, POLL_RECHECK_WAIT);
     wait_until(p, a, POLL_ASLEEP, p->now + POLL_SLOW_MS, POLL_WHY_SLOW);
 }
 
@@ -248,7 +248,7 @@ void poll__control_lost(struct poll *p, struct poll_account *a)
     if (o->state == POLL_ASLEEP || o->state == POLL_ARM_WAIT)
         unarmed(p, a);
     else if (o->state == POLL_RECHECK_WAIT)
-        poll__move(p, &o->state, POLL_FETCH_WAIT);
+        poll__move_outbox(p, a, POLL_FETCH_WAIT);
 }
 
 /* ---- merged polls ---- */

@@ -12,14 +12,14 @@ void poll__requests_init(struct poll_requests *r)
 
 void poll__requests_off(struct poll *p, struct poll_account *a)
 {
-    poll__move(p, &a->requests.state, POLL_REQUESTS_OFF);
+    poll__move_requests(p, a, POLL_REQUESTS_OFF);
     poll__requests_init(&a->requests);
 }
 
 static void ask(struct poll *p, struct poll_account *a, enum poll_reason why)
 {
     struct poll_requests *r = &a->requests;
-    poll__move(p, &r->state, POLL_REQUESTS_WAIT);
+    poll__move_requests(p, a, POLL_REQUESTS_WAIT);
     r->again = false;
     r->at = p->now + POLL_LOST_MS;
     r->next_at = UINT64_MAX;
@@ -105,7 +105,7 @@ bool poll__requests_answered(struct poll *p, struct poll_account *a, const struc
     if (!ev->question || ev->question != r->question)
         return false;
     INVARIANT(r->state == POLL_REQUESTS_WAIT);
-    poll__move(p, &r->state, POLL_REQUESTS_IDLE);
+    poll__move_requests(p, a, POLL_REQUESTS_IDLE);
     answered(p, r, ev);
     if (r->again && !r->refused)
         ask(p, a, r->again_why);

@@ -52,29 +52,62 @@ static const struct sm_move requests_moves[] = {
     {POLL_REQUESTS_IDLE, POLL_REQUESTS_OFF, "not led any more"},
 };
 
-static const struct sm outbox = {names, POLL_REQUESTS_OFF, POLL_OFF, outbox_moves,
+static const struct sm outbox = {names, POLL_STATES, POLL_OFF, outbox_moves,
                                  ARRAY_LEN(outbox_moves)};
 static const struct sm requests = {names, POLL_STATES, POLL_REQUESTS_OFF, requests_moves,
                                    ARRAY_LEN(requests_moves)};
 
 enum {
     REQUESTS_BIT = ARRAY_LEN(outbox_moves)
-}; /* in poll_moved: the request polls' moves come after */
+}; /* in poll_moved: those of request polls come after */
 
-void poll__move(struct poll *p, enum poll_state *state, enum poll_state to)
+/* Also when it is illegal: what follows presumes the new state. */
+static void take(struct poll_account *a, const struct sm *sm, struct sm_trace *trace,
+                 enum poll_state *state, enum poll_state to)
 {
     if (*state == to)
         return;
-    bool of_requests = *state >= POLL_REQUESTS_OFF;
-    int i = sm_find(of_requests ? &requests : &outbox, *state, to);
-    INVARIANT(i >= 0);
-    p->moved |= UINT64_C(1) << (i + (of_requests ? REQUESTS_BIT : 0));
+    a->bug |= !sm_take(sm, trace, *state, to);
     *state = to;
+}
+
+void poll__move_outbox(struct poll *p, struct poll_account *a, enum poll_state to)
+{
+    take(a, &outbox, &p->outbox_moves, &a->outbox.state, to);
+}
+
+void poll__move_requests(struct poll *p, struct poll_account *a, enum poll_state to)
+{
+    take(a, &requests, &p->requests_moves, &a->requests.state, to);
+}
+
+/* The account's polls are dropped, and answers to them with them. Its owner loads it again, which
+ * begins new ones. */
+static void drop_polls(struct poll *p, struct poll_account *a)
+{
+    a->bug = false;
+    a->outbox.state = POLL_OFF;
+    poll__outbox_off(p, a);
+    a->requests.state = POLL_REQUESTS_OFF;
+    poll__requests_off(p, a);
+    poll__heap_set(p, a);
+    poll__emit(p, POLL_QUERY_SWEEP, a, POLL_WHY_OVER)->bug = p->bug;
+}
+
+void poll__recover(struct poll *p)
+{
+    if (!sm_bug(&outbox, &p->outbox_moves, p->bug) &&
+        !sm_bug(&requests, &p->requests_moves, p->bug))
+        return;
+    p->outbox_moves.illegal = p->requests_moves.illegal = 0;
+    for (size_t i = 0; i < p->config.accounts; i++)
+        if (p->accounts[i].bug)
+            drop_polls(p, &p->accounts[i]);
 }
 
 uint64_t poll_moved(const struct poll *p)
 {
-    return p->moved;
+    return p->outbox_moves.made | p->requests_moves.made << REQUESTS_BIT;
 }
 
 void poll_moves_missing(uint64_t moved, struct buf *out)

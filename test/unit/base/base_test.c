@@ -304,6 +304,17 @@ static void table_of_moves(void **state)
                                      "    WAITING --> DONE: answered\n"
                                      "    DONE --> [*]: read\n");
     buf_done(&b);
+
+    /* The first forbidden move is named once; that there was one stays known. */
+    struct sm_trace trace = {0};
+    char text[SM_BUG_MAX];
+    assert_true(sm_take(&sm, &trace, 0, 1));
+    assert_false(sm_bug(&sm, &trace, text));
+    assert_false(sm_take(&sm, &trace, 1, 0) || sm_take(&sm, &trace, 0, SM_OUTSIDE));
+    assert_true(sm_bug(&sm, &trace, text));
+    assert_string_equal(text, "DONE -> WAITING is not in the table of moves");
+    assert_false(sm_bug(&sm, &trace, text));
+    assert_true(trace.made == 4 && trace.illegal_ever == 2);
 }
 
 /* Asserts stay on: a broken one ends the process, also in release. */

@@ -295,6 +295,7 @@ static void step(struct world *w, int relay, struct elector_event ev)
     size_t count;
     w->steps++;
     elector_step(r->e, w->now, &ev, &fx, &count);
+    elector_check(r->e);
     for (size_t i = 0; i < count; i++)
         effect(w, relay, &fx[i]);
     for (int a = 0; a < ACCOUNTS;

@@ -126,6 +126,7 @@ static struct rig *rig_new(bool use_lock)
 
 static void rig_free(struct rig *r)
 {
+    elector_check(r->e);
     elector_free(r->e);
     buf_done(&r->log);
     test_free(r);

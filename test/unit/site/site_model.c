@@ -424,11 +424,11 @@ static void stop(struct model *m, unsigned who)
     struct site *s = &m->site[who];
     if (!s->core)
         return;
-    const struct site_moves *moved = site_core_moved(s->core);
+    const struct site_moves moved = site_core_moved(s->core);
     const struct site_counts *counts = site_core_counts(s->core);
-    m->report->moved.machine |= moved->machine;
-    m->report->moved.tx |= moved->tx;
-    m->report->moved.work |= moved->work;
+    m->report->moved.machine |= moved.machine;
+    m->report->moved.tx |= moved.tx;
+    m->report->moved.work |= moved.work;
     m->report->demoted += counts->demoted;
     m->report->adopted += counts->adopted;
     m->report->fillers += counts->fillers;

@@ -224,6 +224,12 @@ bool elector_leaving(const struct elector *e, int account); /* after LEAVE, befo
 const char *elector_state_name(enum elector_state state);
 void elector_dump(struct buf *out); /* the table of transitions as a mermaid state diagram */
 
+/* The last step made a transition that the table does not have: which one. NULL, as ever: none. The
+ * account concerned is not led any more and bids again. */
+const char *elector_bug(const struct elector *e);
+
+/* For tests, which do not forgive: an INVARIANT that there never was one. */
+void elector_check(const struct elector *e);
 /* For tests: the transitions that this elector has made, and those of the table missing from
  * `moved`. */
 uint32_t elector_moved(const struct elector *e);

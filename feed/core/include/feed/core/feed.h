@@ -218,6 +218,9 @@ void feed_session_dump(struct buf *out); /* the states of a session as a diagram
 uint64_t feed_core_moved(const struct feed_core *f);
 void feed_core_missing(uint64_t moved, struct buf *out);
 
+/* The last step made a move that no table has: which one. NULL, as ever: none. All sessions were
+ * ended, and the feed is served anew from the cursor in the database. */
+const char *feed_core_bug(const struct feed_core *f);
 /* What contradicts itself in the core; NULL: nothing. The simulation asks after every step. */
 const char *feed_core_check(const struct feed_core *f);
 

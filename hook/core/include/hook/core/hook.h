@@ -106,6 +106,9 @@ uint64_t hook_due(const struct hook_core *h); /* when a TICK is wanted; UINT64_M
 
 struct hook_counts hook_counts_of(const struct hook_core *h);
 size_t hook_sending(const struct hook_core *h); /* requests under way */
+/* The last step made a move that the table does not have: which one. NULL, as ever: none. The lane
+ * goes on. */
+const char *hook_bug(const struct hook_core *h);
 /* NULL, or what is wrong with it: a bug. */
 const char *hook_check(const struct hook_core *h);
 void hook_dump(struct buf *out);                               /* the table as a diagram */

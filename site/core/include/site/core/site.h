@@ -341,9 +341,12 @@ const char *site_reason_name(enum site_reason reason);      /* "not chosen" */
 void site_state_dump(struct buf *out); /* the machine as a diagram */
 void site_tx_dump(struct buf *out);    /* a transaction at its sender */
 void site_work_dump(struct buf *out);  /* a transaction at its coordinator */
-const struct site_moves *site_core_moved(const struct site_core *c);
+struct site_moves site_core_moved(const struct site_core *c);
 void site_core_missing(const struct site_moves *moved, struct buf *out);
 
+/* The last step made a move that no table has: which one. NULL, as ever: none. The step decided
+ * nothing, and the tables are read again. */
+const char *site_core_bug(const struct site_core *c);
 /* What contradicts itself in the core; NULL: nothing. The simulation asks after every step. */
 const char *site_core_check(const struct site_core *c);
 

@@ -161,7 +161,9 @@ struct poll_event {
 struct poll_effect {
     enum poll_query query; /* the type of the effect */
     enum poll_reason why;
-    bool lost; /* no query: the account is led by another relay, says a sweep */
+    bool lost;       /* no query: the account is led by another relay, says a sweep */
+    const char *bug; /* no query: the account made this move, which no table has, and its polls
+                        are dropped: load it again. NULL: none */
     size_t account;
     uint64_t tenure;   /* of the account */
     uint64_t question; /* to be given back with the answer; 0: no answer is wanted */
