@@ -81,6 +81,7 @@ static void on_reply(struct node_submit *s)
     const struct rpc_call *call = &s->sub.call;
     char text[sizeof(call->err.text) + sizeof(call->rpc_data) + 4] = "";
     FAILPOINT("after_reply");
+    service_submitted(a->service, s);
     t->replied = true;
     if (call->err.code)
         snprintf(text, sizeof(text), "%s%s%s", call->err.text, call->rpc_data[0] ? ": " : "",

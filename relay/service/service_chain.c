@@ -53,7 +53,6 @@ static void on_ready(void *arg, const struct node_info *info)
     struct service *s = arg;
     s->node_ready = true;
     s->node_error[0] = 0;
-    s->node_gone_ms = 0;
     log_info("chain.up", "genesis=%s spec=%s/%u finalized=%llu best=%llu",
              hex_log(info->genesis, 32), info->spec_name, info->spec_version,
              (unsigned long long)info->finalized_number, (unsigned long long)info->best_number);
@@ -78,10 +77,6 @@ static void on_down(void *arg, const struct err *err)
     struct service *s = arg;
     s->node_ready = false;
     snprintf(s->node_error, sizeof(s->node_error), "%.190s", err->text);
-    if (!s->node_gone_ms) {
-        s->node_gone_ms = loop_now_ms(s->loop);
-        s->others_best = 0;
-    }
     log_warn("chain.down", "code=%s text=\"%s\"", err_name(err->code), err->text);
     if (err->code == ERR_GENESIS)
         log_error("chain.none",

@@ -6,8 +6,6 @@
 #include "base/log.h"
 #include "service/service_internal.h"
 
-enum { NODE_GONE_MS = 10000 };
-
 static void on_promote(void *arg, int index, int64_t epoch)
 {
     struct service *s = arg;
@@ -39,28 +37,45 @@ static void on_leave(void *arg, int index, const char *reason)
     service_leave(s, &s->accounts[index], reason);
 }
 
-/* A leader without a usable endpoint can do nothing for its accounts. Where the heights of another
- * relay's node still rise, that one leads them better. */
-static void give_up(struct service *s, uint64_t others_best)
+/* A pool's own codes: the endpoint took the submission to it. */
+static bool is_of_pool(int64_t rpc_code)
 {
-    uint64_t now = loop_now_ms(s->loop);
-    if (!s->node_gone_ms)
-        return;
-    if (!s->others_best)
-        s->others_best = others_best;
-    if (now < s->node_gone_ms + NODE_GONE_MS || others_best <= s->others_best)
-        return;
-    s->node_gone_ms = now; /* if no other relay takes them, again as much later */
-    s->others_best = others_best;
+    enum { POOL_FIRST = 1000, POOL_LAST = 1999 };
+    return rpc_code >= POOL_FIRST && rpc_code <= POOL_LAST;
+}
+
+/* The relay's own gate and its end, and a connection that was not there. An endpoint that has no
+ * room for another broadcast has taken those before. */
+static bool says_nothing(const struct node_submit *submit)
+{
+    const struct rpc_call *call = &submit->sub.call;
+    int code = call->err.code;
+    return code == ERR_NOT_LEADER || code == ERR_CANCELED || (code == ERR_NET && !call->written) ||
+           (code == ERR_RPC && !call->rpc_code && submit->way == SUBMIT_BROADCAST);
+}
+
+void service_submitted(struct service *s, const struct node_submit *submit)
+{
+    const struct rpc_call *call = &submit->sub.call;
+    int code = call->err.code;
+    if (!says_nothing(submit))
+        ability_answer(&s->ability, !code || (code == ERR_RPC && is_of_pool(call->rpc_code)));
+}
+
+static bool is_concerned(const struct account *a, enum ability_lack lack)
+{
+    bool waits = a->obstacle.since && a->obstacle.now.code == OBSTACLE_BEHIND;
+    return a->role == ACCOUNT_LEADER && !a->leaving && (lack != ABILITY_LACKS_BEHIND || waits);
+}
+
+static void give_up(struct service *s, enum ability_lack lack)
+{
     for (size_t i = 0; i < s->account_count; i++) {
         struct account *a = &s->accounts[i];
-        if (a->role != ACCOUNT_LEADER || a->leaving)
+        if (!is_concerned(a, lack))
             continue;
-        log_warn(
-            "leader.no_endpoint",
-            "account=%s text=\"no endpoint of this relay is usable, and another relay's is: the "
-            "account is given up\"",
-            a->alias);
+        log_warn("leader.unable", "account=%s lacks=%s text=\"%s: the account is given up\"",
+                 a->alias, ability_name(lack), ability_text(lack));
         election_rotate(s->election, a->index);
     }
 }
@@ -70,7 +85,16 @@ static void on_others_best(void *arg, uint64_t block)
 {
     struct service *s = arg;
     node_expect_height(s->node, block);
-    give_up(s, block);
+    const struct node_info *info = node_info(s->node);
+    struct ability_seen seen = {.leads = service_leads(s),
+                                .ready = info != NULL,
+                                .waits = service_waits_for_block(s),
+                                .best = info ? info->best_number : 0,
+                                .others_best = block,
+                                .members = election_members(s->election)};
+    enum ability_lack lack = ability_step(&s->ability, loop_now_ms(s->loop), &seen);
+    if (lack != ABILITY_LACKS_NOTHING)
+        give_up(s, lack);
 }
 
 /* ---- the room ---- */

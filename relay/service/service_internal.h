@@ -6,6 +6,7 @@
 #include "account/account.h"
 #include "chain/node/node.h"
 #include "election/election.h"
+#include "relay/core/poll/ability.h"
 #include "relay/service.h"
 #include "relay/status.h"
 #include "service/room.h"
@@ -41,10 +42,8 @@ struct service {
     struct account *by_id; /* uthash */
     struct tally_row *tally_unused;
     bool store_up, node_ready;
-    char node_error[200];  /* why no endpoint is usable; "": one is */
-    uint64_t node_gone_ms; /* no endpoint is usable since then; 0: one is */
-    uint64_t
-        others_best; /* what another relay's node had when that was noticed first; 0: nothing */
+    char node_error[200];   /* why no endpoint is usable; "": one is */
+    struct ability ability; /* to act for the accounts that it leads */
     uint8_t genesis
         [32]; /* of the chain that the accounts are registered for: the node may be away since */
     const char **aliases; /* of the accounts, for their registration */
@@ -97,6 +96,13 @@ void service_send_chain_event(
     struct account *a, enum manager_event_type type,
     const struct node_info *info); /* CHAIN_UP or RUNTIME, to its manager */
 void service_follow(struct service *s, uint64_t number);
+
+/* service_election.c: a submission was answered */
+void service_submitted(struct service *s, const struct node_submit *submit);
+
+/* service_obstacles.c: does it lead an account; does one wait for a block that the node lacks? */
+bool service_leads(const struct service *s);
+bool service_waits_for_block(const struct service *s);
 
 /* service_handover.c: giving accounts up */
 void service_leave(struct service *s, struct account *a, const char *reason);

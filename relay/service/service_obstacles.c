@@ -154,12 +154,17 @@ static void log_account(const struct account *a, bool over, uint64_t now)
 enum { CLOCK_BACK_S = 5 };
 static const double QUEUE_SHUT = 0.25; /* queue_measure in schema/functions */
 
-static bool leads(const struct service *s)
+bool service_leads(const struct service *s)
 {
     for (size_t i = 0; i < s->account_count; i++)
         if (s->accounts[i].role == ACCOUNT_LEADER)
             return true;
     return false;
+}
+
+bool service_waits_for_block(const struct service *s)
+{
+    return s->obstacles->behind;
 }
 
 /* What keeps a relay that leads nothing from taking over: also a node that is far behind, which is
@@ -257,7 +262,7 @@ static void check_own(struct service *s)
     struct obstacle seen = {0};
     if (s->standalone || s->phase != SERVICE_RUNNING)
         return;
-    if (!see_control(s, &seen) && (leads(s) || !see_node(s, &seen)))
+    if (!see_control(s, &seen) && (service_leads(s) || !see_node(s, &seen)))
         see_listener(s, &seen);
     /* These two were measured seconds ago, and do not come and go. */
     if (!o->own.since && (seen.code == OBSTACLE_QUEUE || seen.code == OBSTACLE_CLOCK))

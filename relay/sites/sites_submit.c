@@ -33,6 +33,7 @@ static void on_reply(struct node_submit *s)
 {
     struct site_submit *t = CONTAINER_OF(s, struct site_submit, send.node);
     const struct rpc_call *call = &s->sub.call;
+    service_submitted(t->host->account->service, s);
     if (!call->err.code)
         return;
     log_debug("site.not_taken", "account=%s nonce=%llu hash=%s code=%s text=\"%s\"",

@@ -183,6 +183,30 @@ class Lag:
         return [said.but(self.chain.rpc('chain_getHeader', self._hash(int(said.result['number'], 16) - self.blocks)))]
 
 
+class Frozen:
+    """An endpoint that answers and whose head stands still, once `freeze` was called: a rule for `reply` and a lie."""
+
+    def __init__(self, chain):
+        self.chain, self.best, self.final = chain, None, None
+
+    def freeze(self):
+        self.best, self.final = self.chain.rpc('chain_getBlockHash'), self.chain.rpc('chain_getFinalizedHead')
+
+    def reply(self, method, params):
+        if not self.best:
+            return None
+        if method == 'chain_getFinalizedHead':
+            return self.final
+        if method == 'chain_getBlockHash' and not params:
+            return self.best
+        if method in ('chain_getHeader', 'chain_getBlock') and not params or Lag.AT.get(method) == len(params):
+            return self.chain.rpc(method, *params, self.best)
+        return None
+
+    def lie(self, said):
+        return SILENCE if self.best and said.message.get('method') in Lag.HEADS else None
+
+
 def certificate(directory):
     """(certificate, key) of 127.0.0.1, signed by itself."""
     paths = os.path.join(directory, 'node.crt'), os.path.join(directory, 'node.key')

@@ -2,7 +2,7 @@
 one is asked, the service goes on, and nothing waits without a word."""
 from harness import proc
 from harness.cases import CaseTest, load_tests  # noqa: F401
-from harness.liar import (NO_ANSWERS, UNAVAILABLE, Lag, Liar, Limit, Pruned, Refusal, certificate, closed, closed_families,
+from harness.liar import (NO_ANSWERS, UNAVAILABLE, Frozen, Lag, Liar, Limit, Pruned, Refusal, certificate, closed, closed_families,
                           of_another_chain)
 from harness.relay import cli
 from harness.soak import size
@@ -486,9 +486,69 @@ class EndpointsTest(CaseTest):
         liar.cut()
         tx = world.enqueue('the other one can')
         world.wait_leader(second, seconds=30)
-        first.wait_log('leader.no_endpoint.*account=alice')
+        first.wait_log('leader.unable.*account=alice.*lacks=no_endpoint')
         world.wait_end(tx)
         self.assert_once(world)
+
+    SUBMISSIONS = ('author_submitAndWatchExtrinsic', 'author_submitExtrinsic', 'transactionWatch_v1_submitAndWatch',
+                   'transaction_v1_broadcast')
+
+    def stuck(self, world, liar):
+        frozen = Frozen(world.chain)
+        frozen.freeze()
+        liar.reply, liar.lie = frozen.reply, frozen.lie
+
+    def lagging(self, world, liar):
+        """As a balancer that passes a new connection to another node: the leader asks that one nothing."""
+        proc.wait_for('as many blocks', lambda: world.best() > 50)
+        lag = Lag(world.chain, 40)  # more than a relay hears of from another one within two heartbeats
+        liar.reply, liar.lie = lag.reply, lag.lie
+        liar.cut()
+
+    def submissions(answer):
+        def change(self, world, liar):
+            liar.reply = closed(*self.SUBMISSIONS, refusal=answer)
+        return change
+
+    # What a leader's only endpoint becomes while it stays usable, and what the leader lacks then.
+    UNABLE = {
+        'its head stands still': (stuck, 'stuck'),
+        'some blocks behind': (lagging, 'behind'),
+        'submissions are closed': (submissions(None), 'refused'),
+        'too many, for ever': (submissions(Refusal(429, 'Too Many Requests')), 'refused'),
+        'submissions are not answered': (submissions(NO_ANSWERS['silence']), 'refused'),
+    }
+
+    def test_a_leader_that_cannot_act_gives_up(self):
+        """Each in a world of its own, all at once; and two relays with the same bad endpoint."""
+        worlds = {}
+        alike = self.world('--block-ms', '100', start=False)
+        both = self.liar(alike, closed(*self.SUBMISSIONS))
+        for name in ('one', 'two'):
+            alike.relay(name, endpoints=[both.url]).wait_log('relay.running')
+        alike.enqueue('it waits')
+        for name in self.UNABLE:
+            world = self.world('--block-ms', '100', start=False)
+            liar = self.liar(world)
+            first = world.relay('first', endpoints=[liar.url], chain={'call_timeout_ms': 1000})
+            world.wait_leader(first)
+            second = world.relay('second')
+            second.wait_log('relay.running')
+            worlds[name] = world, liar, first, second
+        for name, (change, _) in self.UNABLE.items():
+            change(self, *worlds[name][:2])
+            worlds[name][0].enqueue('the other one can')
+        for name, (_, lacks) in self.UNABLE.items():
+            world, _, first, second = worlds[name]
+            with self.subTest(name):
+                world.wait_leader(second, seconds=60)
+                first.wait_log(f'leader.unable.*account=alice.*lacks={lacks}')
+                self.assert_once(world)
+        with self.subTest('two alike'):
+            for relay in alike.relays:
+                relay.wait_log('leader.unable.*lacks=refused', seconds=60)
+            both.reply = None
+            self.assert_once(alike)
 
     def test_over_tls(self):
         """With the certificate it is trusted; without it is not."""

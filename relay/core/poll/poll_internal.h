@@ -7,6 +7,7 @@
  *   poll_table.c     the table of moves
  *   poll_heap.c      which account's time comes next
  *   turn.c           when an account that rotates over the relays moves on
+ *   ability.c        when a leader that cannot act gives its accounts up
  *   retention_plan.c when to run retention, and what to remove */
 #ifndef RELAY_CORE_POLL_INTERNAL_H
 #define RELAY_CORE_POLL_INTERNAL_H
