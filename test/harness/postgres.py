@@ -48,6 +48,8 @@ class Postgres:
         other = object.__new__(Postgres)
         other.dir, other.admin_dsn, other.database = self.dir, self.admin_dsn, database
         with self.admin() as db, db.cursor() as cur:
+            if db.server_version >= 150000:  # as files: through the log it takes the server twice as much processor time
+                options += ' STRATEGY FILE_COPY'
             cur.execute(f'CREATE DATABASE {database} TEMPLATE {template} {options}')
         other.dsn = other.dsn_of(database)
         return other
