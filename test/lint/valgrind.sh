@@ -13,9 +13,10 @@ for t in json.load(sys.stdin)["tests"]:
     if len(t.get("command", [])) == 1:
         print(t["command"][0])' |
   grep -vE '/(chain_codec_random|chain_crypto_keys|chain_extrinsic_vectors|chain_metadata|commands)_test$|/relay_manager_answer$|/devchain_' |
+  grep -vE '/(listen_flood|site_promise)_test$' | # large numbers of what other tests of the same lines do once
   grep -vE '/(chain_(rpc|rpc_tls|node|node_submit)|site_room)_test$') # minutes each; then those whose deadlines memcheck overruns
 
-long='_(scale|follow|flood|confirm)(_test)?$' # half a minute and more: they begin
+long='_(scale|follow|confirm)(_test)?$' # half a minute and more: they begin
 list=$(grep -E "$long" <<<"$list"; grep -vE "$long" <<<"$list")
 
 [ -n "$list" ] || { echo "valgrind: no unit tests were found in $build"; exit 1; }
