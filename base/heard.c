@@ -24,6 +24,12 @@ void heard_add(struct heard *h, uint64_t number, uint64_t now_ms)
     remember(h, number, now_ms, HEARD_KEEP_MS);
 }
 
+void heard_repeat(struct heard *h, uint64_t number, uint64_t now_ms)
+{
+    if (heard_is_near(h->base, number))
+        heard_add(h, number, now_ms);
+}
+
 void heard_told(struct heard *h, uint64_t number, uint64_t now_ms)
 {
     remember(h, number, now_ms, HEARD_TOLD_MS);
@@ -31,7 +37,8 @@ void heard_told(struct heard *h, uint64_t number, uint64_t now_ms)
 
 static void drop(const struct heard *h, struct heard_height *x, uint64_t now_ms)
 {
-    if (!heard_is_near(h->base, x->number) && now_ms >= x->until_ms)
+    uint64_t longer = heard_is_near(h->base, x->number) ? HEARD_NEAR_MS : 0;
+    if (x->number > h->base && now_ms >= x->until_ms + longer)
         *x = (struct heard_height){0};
 }
 

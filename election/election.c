@@ -214,6 +214,12 @@ void election_best(struct election *e, uint64_t block, uint64_t finalized)
 {
     heard_base(&e->heard, finalized);
     heard_add(&e->heard, block, loop_now_ms(e->loop));
+    e->best = block;
+}
+
+void election_no_best(struct election *e)
+{
+    e->best = 0;
 }
 
 void election_place(struct election *e, int account, uint64_t place)

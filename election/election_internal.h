@@ -47,6 +47,7 @@ struct election {
     uint64_t beat_sent, beat_ms; /* the heartbeat in flight (0: none); how long the last one took */
     int64_t block;               /* sent with every renewal; -1: none */
     struct heard heard;          /* its height is sent with every heartbeat */
+    uint64_t best;               /* the node's now; 0: there is none */
     int64_t serves;              /* digest of the accounts, independent of their order */
 
     bool running; /* an event is being handled */

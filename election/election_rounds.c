@@ -196,7 +196,9 @@ static void on_heartbeat(struct store_req *req)
 void election__start_heartbeat(struct election *e, bool leaving)
 {
     struct heartbeat *b = xcalloc(1, sizeof(*b));
-    uint64_t best = heard_best(&e->heard, loop_now_ms(e->loop));
+    uint64_t now = loop_now_ms(e->loop);
+    heard_repeat(&e->heard, e->best, now);
+    uint64_t best = heard_best(&e->heard, now);
     b->e = e;
     b->req = (struct store_member){.holder = e->holder,
                                    .address = e->address,

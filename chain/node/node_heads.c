@@ -272,10 +272,12 @@ static void poll_best(struct rpc_call *call)
     ask_finalized(n);
 }
 
-/* A height that no endpoint repeats was invented. */
+/* A height that no endpoint repeats was invented, or is of a fork that was left. */
 static void drop_heights(struct node *n)
 {
-    note_best_known(n, loop_now_ms(n->loop));
+    uint64_t now = loop_now_ms(n->loop);
+    heard_repeat(&n->heard, n->info.best_number, now);
+    note_best_known(n, now);
     if (n->best_known_fell)
         tell_best_again(n);
     n->best_known_fell = false;

@@ -76,6 +76,8 @@ static void on_down(void *arg, const struct err *err)
 {
     struct service *s = arg;
     s->node_ready = false;
+    if (s->election)
+        election_no_best(s->election);
     snprintf(s->node_error, sizeof(s->node_error), "%.190s", err->text);
     log_warn("chain.down", "code=%s text=\"%s\"", err_name(err->code), err->text);
     if (err->code == ERR_GENESIS)

@@ -254,6 +254,7 @@ static void poll_heads(struct world *w, struct node *n)
     uint64_t before = n->info.best_known;
     if (!has(w, FEATURE_DEMAND))
         return;
+    heard_repeat(&n->heard, n->info.best_number, loop_now_ms(n->loop));
     n->info.best_known = heard_best(&n->heard, loop_now_ms(n->loop));
     if (n->best_known_fell || n->info.best_known < before)
         tell_best_again(n);

@@ -44,6 +44,8 @@ void election_saw(struct election *e, uint64_t block);
 /* The best block of this relay's node, and its final one: heartbeats carry the highest to other
  * relays, whose nodes may be behind. A height that the node does not repeat is dropped: heard.h. */
 void election_best(struct election *e, uint64_t block, uint64_t finalized);
+/* The node is gone, and says nothing. */
+void election_no_best(struct election *e);
 /* The account's place on the ring: the first 8 bytes of SHA-256(genesis || id). */
 void election_place(struct election *e, int account, uint64_t place);
 size_t election_members(const struct election *e); /* live ones, this relay included; 0: unknown */

@@ -105,9 +105,11 @@ static bool behind(const struct manager *m, struct obstacle *ret)
             "signed at",
             (ull)m->chain.finalized, (ull)m->load.max_submitted);
     if (m->chain.best < m->chain.best_known)
-        return found(ret, OBSTACLE_BEHIND,
-                     "the node's best block %llu is behind block %llu, which another node has",
-                     (ull)m->chain.best, (ull)m->chain.best_known);
+        return found(
+            ret, OBSTACLE_BEHIND,
+            "the node's best block %llu is behind block %llu, which another node had; where "
+            "no node has that block any more, this ends by itself",
+            (ull)m->chain.best, (ull)m->chain.best_known);
     return false;
 }
 

@@ -1,5 +1,5 @@
-/* A height near the block that was read is kept. One far above it counts while somebody repeats it,
- * and is dropped a minute after the last repetition. */
+/* A height counts while somebody repeats it. One far above the block that was read is dropped a
+ * minute after the last repetition, one near it five minutes after that. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,30 @@ static void near(void **state)
     heard_add(&h, 1000 + HEARD_JUMP, 5);
     heard_add(&h, 1001, 6);
     assert_int_equal(heard_best(&h, 7), 1000 + HEARD_JUMP);
-    assert_int_equal(heard_best(&h, 100 * HEARD_KEEP_MS), 1000 + HEARD_JUMP);
+    uint64_t end = 5 + HEARD_KEEP_MS + HEARD_NEAR_MS;
+    assert_int_equal(heard_best(&h, end - 1), 1000 + HEARD_JUMP);
+    assert_int_equal(heard_best(&h, end), 0);
+}
+
+/* What a node says without a new block keeps a height that is near, and none that is far above. */
+static void repeated(void **state)
+{
+    (void)state;
+    struct heard h = {0};
+    uint64_t now = 0, high = UINT64_C(1) << 61;
+    heard_base(&h, 1000);
+    heard_add(&h, 1008, now);
+    heard_add(&h, high, now);
+    for (unsigned i = 0; i < 10; i++, now += HEARD_KEEP_MS) {
+        heard_repeat(&h, high, now);
+        heard_repeat(&h, 1007, now); /* the fork of 1008 was left */
+    }
+    assert_int_equal(heard_best(&h, now), 1007);
+    heard_told(&h, 1009, now);
+    assert_int_equal(heard_best(&h, now + HEARD_TOLD_MS + HEARD_NEAR_MS - 1), 1009);
+    now += HEARD_TOLD_MS + HEARD_NEAR_MS;
+    heard_repeat(&h, 1007, now);
+    assert_int_equal(heard_best(&h, now), 1007);
 }
 
 static void far(void **state)
@@ -69,10 +92,8 @@ static void told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(near),
-        cmocka_unit_test(far),
-        cmocka_unit_test(base_moves),
-        cmocka_unit_test(told),
+        cmocka_unit_test(near),       cmocka_unit_test(repeated), cmocka_unit_test(far),
+        cmocka_unit_test(base_moves), cmocka_unit_test(told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

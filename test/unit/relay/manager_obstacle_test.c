@@ -70,7 +70,7 @@ static void behind(void **state)
     load(s, NULL, 0, 5);
     chain_up(s);
     best(s);
-    expect_obstacle(s, OBSTACLE_BEHIND, "which another node has");
+    expect_obstacle(s, OBSTACLE_BEHIND, "which another node had");
     script_free(s);
 }
 
