@@ -544,9 +544,8 @@ static void test_a_key_of_another_certificate_is_refused(void **state)
     certs_add(&c, "server", "DNS:relay.test");
     certs_add(&c, "other", "DNS:other.test");
     ASSERT_REFUSED("is not the key of certificate", "server.pem", "other.key", NULL);
-    EVP_PKEY *rsa =
-        EVP_RSA_gen(512); /* it would get a place beside the certificate's; a large one takes
-                                     memcheck a minute */
+    /* It would get a place beside the certificate's. A long one takes memcheck a minute. */
+    EVP_PKEY *rsa = EVP_RSA_gen(512);
     certs_write(&c, "rsa.key", NULL, rsa);
     ASSERT_REFUSED("is not the key of certificate", "server.pem", "rsa.key", NULL);
     FILE *f = fopen(certs_path(&c, "secret.key"), "w");
