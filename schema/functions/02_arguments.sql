@@ -100,6 +100,20 @@ BEGIN
 END
 $$;
 
+-- The process that calls, and where clients reach it.
+CREATE OR REPLACE FUNCTION txrelay.check_relay(p_function text, p_holder text, p_address text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF p_holder IS NULL OR octet_length(p_holder) NOT BETWEEN 1 AND 500 THEN
+        PERFORM bad_argument(p_function, 'p_holder', format('has %s bytes; it must have 1 to 500',
+            octet_length(p_holder)), 'It names this relay process: network, account, host, pid, uuid.');
+    ELSIF octet_length(p_address) > 300 THEN
+        PERFORM bad_argument(p_function, 'p_address', format('has %s bytes; at most 300', octet_length(p_address)),
+            'It is where clients reach this relay.');
+    END IF;
+END
+$$;
+
 CREATE OR REPLACE FUNCTION txrelay.check_expiry(p_function text, p_expiry_1_ms int, p_expiry_2_ms int) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN

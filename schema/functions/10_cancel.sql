@@ -23,7 +23,7 @@ CREATE OR REPLACE FUNCTION txrelay.outbox_end(p_account int, p_ids bigint[], p_o
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
     WITH given AS (
         SELECT u.id, u.outcome, u.error FROM unnest(p_ids, p_outcomes, p_errors) u (id, outcome, error)
-    ), unsigned AS (
+    ), unsigned AS ( -- OFFSET 0: each row by its key, whatever the planner believes of the number of ids
         DELETE FROM outbox o USING given b
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox x WHERE x.id = b.id
                 AND (p_account IS NULL OR x.account = p_account AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id))) OFFSET 0) x
@@ -34,7 +34,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET
     ), signed AS (
         DELETE FROM outbox_presigned o USING given b
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox_presigned x WHERE x.id = b.id
-                AND (p_account IS NULL OR x.account = p_account AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id))) ORDER BY x.id LIMIT 1) x
+                AND (p_account IS NULL OR x.account = p_account AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id))) OFFSET 0) x
         WHERE o.ctid = x.at
         RETURNING o.id, o.account, b.outcome, b.error, 0 AS attempts, o.key, o.creator, o.role, o.extrinsic AS call, o.traceparent,
             o.created_at,

@@ -243,13 +243,7 @@ BEGIN
     p_now := clock_of('leader_claim', p_now);
     v_begun := p_now - (clock_timestamp() - statement_timestamp());
     PERFORM check_expiry('leader_claim', p_expiry_1_ms, p_expiry_2_ms);
-    IF p_holder IS NULL OR octet_length(p_holder) NOT BETWEEN 1 AND 500 THEN
-        PERFORM bad_argument('leader_claim', 'p_holder', format('has %s bytes; it must have 1 to 500',
-            octet_length(p_holder)), 'It names this relay process: network, account, host, pid, uuid.');
-    ELSIF octet_length(p_address) > 300 THEN
-        PERFORM bad_argument('leader_claim', 'p_address', format('has %s bytes; at most 300', octet_length(p_address)),
-            'It is where clients reach this relay.');
-    END IF;
+    PERFORM check_relay('leader_claim', p_holder, p_address);
     p_have_lock := coalesce(p_have_lock, false);
     SELECT * INTO l FROM leadership t WHERE t.subject = p_subject;
     IF NOT FOUND THEN
@@ -573,13 +567,8 @@ BEGIN
     END IF;
     p_now := clock_of('member_heartbeat', p_now);
     PERFORM check_expiry('member_heartbeat', p_ttl_ms, p_ttl_ms);
-    IF p_holder IS NULL OR octet_length(p_holder) NOT BETWEEN 1 AND 500 THEN
-        PERFORM bad_argument('member_heartbeat', 'p_holder', format('has %s bytes; it must have 1 to 500',
-            octet_length(p_holder)), 'It names this relay process: network, account, host, pid, uuid.');
-    ELSIF octet_length(p_address) > 300 THEN
-        PERFORM bad_argument('member_heartbeat', 'p_address', format('has %s bytes; at most 300', octet_length(p_address)),
-            'It is where clients reach this relay.');
-    ELSIF p_serves IS NULL THEN
+    PERFORM check_relay('member_heartbeat', p_holder, p_address);
+    IF p_serves IS NULL THEN
         PERFORM bad_argument('member_heartbeat', 'p_serves', 'is NULL', 'A digest of the accounts of this relay.');
     END IF;
     IF p_leave THEN
