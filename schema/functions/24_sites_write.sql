@@ -13,7 +13,7 @@ DECLARE
 BEGIN
     UPDATE attempts t SET outcome = CASE WHEN t.outcome IN ('live', 'unknown') THEN 'replaced' ELSE t.outcome END,
         reason = coalesce(t.reason, 'newer bytes were granted'), state = p.state, block_hash = p.block_hash,
-        block_number = p.block_number, error = coalesce(p.error, t.error), ended_at = coalesce(t.ended_at, clock_timestamp())
+        block_number = p.block_number, error = p.error, ended_at = coalesce(t.ended_at, clock_timestamp())
     FROM unnest(p_rows) b
         CROSS JOIN LATERAL (SELECT * FROM site_transactions y WHERE y.id = b.id AND y.account = a.account OFFSET 0) p
         CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = a.account AND x.nonce = p.nonce

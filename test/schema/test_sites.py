@@ -162,6 +162,29 @@ class Kept(Sites):
                      dict(self.bytes_of(second + 1, 6), kind='grant', member=SOUTH), text='1 of 2 rows')
         self.assertEqual((self.count('outbox'), self.count('site_transactions'), self.count('attempts')), (2, 0, 0))
 
+    def test_a_load_waits_for_writers_and_keeps_no_lock(self):
+        tx, = self.enqueue()
+        writer, other = self.session('relay'), self.session('installer')
+        writer.begin()
+        self.write(dict(self.bytes_of(tx), kind='grant', member=SOUTH), session=writer)
+        late = self.overlap(self.relay, self.load)
+        writer.commit()
+        self.assertEqual([r['id'] for r in late.join()[0]['tx']], [tx])
+        self.relay.begin()
+        self.load()
+        other.rows('SELECT FROM txrelay.leadership WHERE subject = %s FOR UPDATE NOWAIT', self.alice)
+        self.relay.commit()
+
+    def test_the_highest_block_is_that_of_any_relay_at_any_time(self):
+        self.assertEqual(self.load()[1]['highest'], 0)
+        claim = ("SELECT renewed FROM txrelay.leader_renew('relay-a', ARRAY[%s], ARRAY[%s::bigint], 3000, 9000, p_block => 140)")
+        self.assertEqual(self.relay.value(claim, self.alice, self.epoch), True)
+        self.assertEqual(self.load()[1]['highest'], 140)  # of the claim
+        self.owner.rows('UPDATE txrelay.accounts SET used_block = 150')
+        self.assertEqual(self.load()[1]['highest'], 150)
+        self.owner.rows('UPDATE txrelay.accounts SET seen_block = 160')
+        self.assertEqual(self.load()[1]['highest'], 160)
+
     def test_an_old_epoch_writes_nothing(self):
         tx, = self.enqueue()
         old = self.epoch
@@ -318,6 +341,9 @@ class Lost(Sites):
             return self.relay.rows('SELECT * FROM txrelay.leader_site_match(%s, %s, %s::bytea[], %s::bigint[])', self.alice, self.epoch,
                                    list(calls), [at] * len(calls))
         self.assertEqual(match(b'\2\2', b'\3\3', b'\1\1'), [(two, 2), (0, 0), (one, 1)])
+        self.owner.rows("""INSERT INTO txrelay.site_transactions SELECT (jsonb_populate_record(t,
+            '{"id": 9999, "account": 9}')).* FROM txrelay.site_transactions t""")
+        self.assertEqual(match(b'\2\2'), [(two, 2)])  # equal calls of another account are not counted
         self.assertEqual(match(b'\1\1', at=now - 3600000), [(0, 0)])
         self.assertEqual(match(b'\1\1', at=None), [(one, 1)])
         self.assertEqual(match(), [])
@@ -405,6 +431,16 @@ class Seen(Sites):
         self.assertEqual(self.status(tx)['hash'], '0x' + first['hash'].hex())
         self.assertEqual([(x['outcome'], x['tip'], x['ended_at'] is None) for x in self.attempts(5)],
                          [('included', 0, False), ('superseded', 2, False)])
+
+    def test_what_was_said_of_earlier_bytes_stays_on_record(self):
+        tx, = self.enqueue()
+        first, second = self.bytes_of(tx, tag='first'), self.bytes_of(tx, tag='second')
+        self.write(dict(first, kind='grant', member=SOUTH))
+        self.write(dict(kind='state', id=tx, hash=first['hash'], outcome='dropped', error='the pool was full'))
+        self.write(dict(second, kind='grant', member=SOUTH))
+        self.assertEqual([(x['state'], x['error']) for x in self.attempts(5)], [('dropped', 'the pool was full'), (None, None)])
+        self.read_final(self.included(second, outcome='dispatch_error', error='Module: x'), next=[6, 6, 6])
+        self.assertEqual([x['error'] for x in self.attempts(5)], ['the pool was full', 'Module: x'])
 
     def test_p47_a_lost_nonce_is_told_as_a_removal_without_an_outcome(self):
         tx, = self.enqueue()
