@@ -125,6 +125,7 @@ struct service_sites_room {
 /* sites_lead.c */
 extern const struct site_host_ops sites_host_ops;
 void sites_leave(struct site_host *h);
+void sites_begin_again(struct site_host *h); /* the timer `again`, while nothing is read */
 void sites_failed(void *arg, const char *request, const struct err *err);
 void sites_lost(struct site_host *h, int code); /* a request failed: is it another relay's now? */
 void sites_setup(struct site_host *h, uint64_t final, uint64_t next);
@@ -134,7 +135,6 @@ void sites_look(struct site_host *h); /* show operators who coordinates, if that
 
 /* sites_chain.c */
 void sites_chain_again(void *arg);
-void sites_chain_begin(struct site_host *h); /* it is led: blocks are wanted */
 void sites_chain_loaded(void *arg, uint64_t final, const uint64_t *next);
 void sites_chain_forget(struct site_host *h); /* what was read is read again after the next load */
 void sites_head(struct site_host *h);         /* a new best block */

@@ -362,14 +362,6 @@ bool sites_waits(const struct site_host *h)
     return v.core.waits;
 }
 
-void sites_chain_begin(struct site_host *h)
-{
-    struct service *s = h->room->room.service;
-    const struct node_info *info = node_info(s->node);
-    if (info)
-        service_follow(s, info->finalized_number);
-}
-
 void sites_chain_loaded(void *arg, uint64_t final, const uint64_t *next)
 {
     struct site_host *h = arg;
@@ -397,4 +389,6 @@ void sites_chain_again(void *arg)
     struct site_host *h = arg;
     if (h->reading)
         service_follow(h->room->room.service, h->read + 1);
+    else
+        sites_begin_again(h);
 }

@@ -134,6 +134,33 @@ void sites_failed(void *arg, const char *request, const struct err *err)
     sites_lost(h, err->code);
 }
 
+/* A block may come without the nonce, and no other one may follow it. */
+static void wait_for_block(struct site_host *h)
+{
+    if (h->again)
+        loop_timer_at(h->again, loop_now_ms(h->room->room.service->loop) + SETUP_AGAIN_MS);
+}
+
+/* It is led: a finalized block is wanted. */
+static void begin(struct site_host *h)
+{
+    struct service *s = h->room->room.service;
+    const struct node_info *info = node_info(s->node);
+    if (info)
+        service_follow(s, info->finalized_number);
+    wait_for_block(h);
+}
+
+void sites_begin_again(struct site_host *h)
+{
+    if (h->phase != HOST_BLOCK)
+        return;
+    if (!h->trouble[0])
+        snprintf(h->trouble, sizeof(h->trouble),
+                 "no finalized block has come with the account's nonce");
+    begin(h);
+}
+
 static void lead(struct site_host *h)
 {
     h->phase = HOST_LED;
@@ -149,15 +176,12 @@ static void on_setup(struct store_site_setup *r)
     h->setting_up = false;
     if (h->phase != HOST_SETUP)
         return;
-    if (r->epoch != h->epoch) { /* of an older leadership */
-        h->phase = HOST_BLOCK;
-        return;
-    }
     if (!r->err.code) {
         lead(h);
         return;
     }
-    h->phase = HOST_BLOCK; /* again with a later block */
+    h->phase = HOST_BLOCK; /* again with a later block, or with this one */
+    wait_for_block(h);
     sites_failed(h, "setup", &r->err);
 }
 
@@ -211,7 +235,7 @@ void service_sites_lead(struct account *a, int64_t epoch)
         return;
     h->epoch = epoch;
     h->phase = HOST_BLOCK;
-    sites_chain_begin(h);
+    begin(h);
 }
 
 void service_sites_head(struct service *s, bool up)
@@ -219,7 +243,7 @@ void service_sites_head(struct service *s, bool up)
     for (size_t i = 0; i < s->account_count; i++) {
         struct site_host *h = s->accounts[i].site;
         if (h && up && h->phase == HOST_BLOCK)
-            sites_chain_begin(h);
+            begin(h);
         if (h)
             sites_head(h);
     }
