@@ -152,14 +152,15 @@ BEGIN
 END
 $$;
 
--- How many transactions a role may have waiting at an account.
+-- How many transactions a role may have waiting at an account. Postgres inlines it, which it would not if this were
+-- IMMUTABLE: then each plan of enqueue would call it.
 CREATE OR REPLACE FUNCTION txrelay.outbox_most(p_policy jsonb) RETURNS bigint
-LANGUAGE sql IMMUTABLE AS $$
+LANGUAGE sql STABLE AS $$
     SELECT COALESCE((p_policy OPERATOR(pg_catalog.->>) 'outbox_max')::bigint, 100000)
 $$;
 
--- True if more than p_most transactions of the role wait. It reads no more of them than that.
-CREATE OR REPLACE FUNCTION txrelay.outbox_over(p_account int, p_role text, p_most bigint) RETURNS boolean
+-- How many transactions of the role wait, and no more than p_most.
+CREATE OR REPLACE FUNCTION txrelay.outbox_waiting(p_account int, p_role text, p_most bigint) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 BEGIN
     RETURN (SELECT count(*) FROM (
@@ -168,42 +169,60 @@ BEGIN
         (SELECT FROM outbox o WHERE o.account = p_account AND o.not_before IS NOT NULL AND coalesce(o.role, o.creator) = p_role)
         UNION ALL
         (SELECT FROM outbox_presigned s WHERE s.account = p_account AND coalesce(s.role, s.creator) = p_role)
-        LIMIT p_most + 1) w) > p_most;
+        LIMIT p_most) w);
 END
 $$;
 
--- Called for some of the rows that are enqueued, after the row: every 1024th by id, and more often where
--- the bound is low. If too many wait, it notes so, and check_full refuses the next ones. It raises no
--- error, because a caller that catches it and goes on would then be asked only once in 1024 times.
-CREATE OR REPLACE FUNCTION txrelay.note_full(p_account int) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+-- Removes what outbox_room says of ids below p_id, or of another bound. It waits for nobody.
+CREATE OR REPLACE FUNCTION txrelay.drop_rooms(p_account int, p_role text, p_most bigint, p_id bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 BEGIN
-    IF NOT is_operator() AND outbox_over(p_account, acting_role(),
-            (SELECT outbox_most(a.policy) - 1 FROM accounts a WHERE a.account = p_account)) THEN
-        INSERT INTO outbox_full (account, role) VALUES (p_account, acting_role()) ON CONFLICT DO NOTHING;
-    END IF;
+    DELETE FROM outbox_room r USING (SELECT x.account, x.role, x.most, x.until, x.id FROM outbox_room x WHERE x.account = p_account
+        AND x.role = p_role AND (x.most <> p_most OR x.until < p_id) FOR UPDATE SKIP LOCKED) o
+        WHERE (r.account, r.role, r.most, r.until, r.id) = (o.account, o.role, o.most, o.until, o.id);
 END
 $$;
 
--- Refuses another row for a role of which too many wait (note_full), until fewer do.
-CREATE OR REPLACE FUNCTION txrelay.check_full(p_function text, p_account int) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+-- Counts what waits of a role, after rows with the ids p_first to p_last were stored, unless a count that this transaction sees
+-- goes for these ids too. If it finds too many it returns what its caller has to refuse them with; p_spare: how many
+-- of them may be above the bound. Otherwise it notes up to which id the role may go on: as many more as the bound
+-- leaves, and at least a 16th of it or 1024. A note that is rolled back is missed by the next row, so no rollback
+-- spares a count. It returns the refusal, because a block that catches an error and has written takes a transaction id.
+CREATE OR REPLACE FUNCTION txrelay.take_room(p_function text, p_account int, p_role text, p_first bigint, p_last bigint,
+    p_bound boolean, p_spare bigint DEFAULT 0) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     a record;
-    v_role text := acting_role();
+    v_waiting bigint := 0;
 BEGIN
-    IF is_operator() OR NOT EXISTS (SELECT FROM outbox_full f WHERE f.account = p_account AND f.role = v_role) THEN
-        RETURN;
-    END IF;
     SELECT t.alias, outbox_most(t.policy) AS most INTO a FROM accounts t WHERE t.account = p_account;
-    IF outbox_over(p_account, v_role, a.most - 1) THEN
-        RAISE EXCEPTION USING ERRCODE = 'TR013',
-            MESSAGE = format('%s: %s transactions of %s wait at account %s already', p_function, a.most, v_role, a.alias),
-            HINT = 'Try again when some have been sent, or let an operator raise the policy''s outbox_max.';
+    IF EXISTS (SELECT FROM outbox_room r WHERE r.account = p_account AND r.role = p_role AND r.most = a.most AND r.until >= p_last) THEN
+        RETURN NULL;
+    ELSIF p_bound THEN
+        v_waiting := outbox_waiting(p_account, p_role, a.most + p_spare + 1);
+        IF v_waiting > a.most + p_spare THEN
+            RETURN format(CASE WHEN p_first = p_last OR p_spare > 0 THEN '%s: %s transactions of %s wait at account %s already'
+                ELSE '%s: with these calls more than %s transactions of %s would wait at account %s' END, p_function, a.most, p_role, a.alias);
+        END IF;
     END IF;
-    DELETE FROM outbox_full f USING (SELECT x.account, x.role FROM outbox_full x WHERE x.account = p_account AND x.role = v_role
-        FOR UPDATE SKIP LOCKED) free WHERE f.account = free.account AND f.role = free.role;
+    IF current_setting('transaction_isolation') = 'read committed' THEN
+        PERFORM drop_rooms(p_account, p_role, a.most, p_first);
+    ELSE
+        BEGIN
+            PERFORM drop_rooms(p_account, p_role, a.most, p_first);
+        EXCEPTION WHEN serialization_failure THEN
+            NULL; -- another transaction did so
+        END;
+    END IF;
+    INSERT INTO outbox_room (account, role, most, until, id) VALUES (p_account, p_role, a.most,
+        p_last + greatest(a.most - v_waiting, least(1024, a.most / 16) - 1, 0), p_first);
+    RETURN NULL;
 END
+$$;
+
+CREATE OR REPLACE FUNCTION txrelay.full_hint() RETURNS text
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+    SELECT 'Try again when some have been sent, or let an operator raise the policy''s outbox_max.'
 $$;
 
 -- Notes in the account whether enqueue has more to check than its one statement does.

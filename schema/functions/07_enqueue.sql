@@ -2,7 +2,8 @@
 --
 -- They work at every isolation level. Under REPEATABLE READ and SERIALIZABLE, a call that meets a
 -- concurrent one with the same idempotency key or id may fail with 40001, as any write may there:
--- run the transaction again.
+-- run the transaction again. So may two of one role under SERIALIZABLE that both count what waits
+-- (take_room).
 
 -- Returns the transaction that an idempotency key of p_role stands for: p_id if the key is new,
 -- otherwise the first one; with a minus if that has another payload. A key with an empty role holds for all. A
@@ -39,7 +40,6 @@ DECLARE
     v_account int := keyed_account(p_function, p_account);
 BEGIN
     PERFORM check_use(p_function, v_account);
-    PERFORM check_full(p_function, v_account);
     PERFORM strict_turn(p_function, a, p_priority, p_not_before) FROM accounts a
         WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
     RETURN v_account;
@@ -67,8 +67,6 @@ BEGIN
             deadline_block, retries, role, traceparent)
         VALUES (p_id, p_account, call, key, coalesce(creator, session_user), priority, not_before, deadline,
             spec_version, tip, max_tip, deadline_block, retries, coalesce(token_role(), stored_role(creator)), traceparent);
-    PERFORM note_full(p_account) FROM accounts a WHERE a.account = p_account
-        AND p_id % greatest(1, least(1024, outbox_most(a.policy) / 16)) = 0;
     PERFORM ring(p_account);
     RETURN p_id;
 END
@@ -86,7 +84,10 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 DECLARE
     v_account int;
     v_id bigint;
+    v_first bigint;
     v_awake boolean;
+    v_room boolean; -- take_room need not count
+    v_full text;
     v_new boolean; -- by the statement's snapshot, which is older than its id
     v_hint text;
 BEGIN
@@ -133,16 +134,16 @@ BEGIN
                 enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
                 enqueue.deadline_block, enqueue.retries, stored_role(enqueue.creator), enqueue.traceparent
             FROM accounts a WHERE a.alias = enqueue.account AND NOT (a.watch_only OR a.careful)
-                AND NOT EXISTS (SELECT FROM outbox_full f WHERE f.account = a.account)
-            RETURNING id, pg_try_advisory_xact_lock_shared(9001, account),
-                id > (SELECT h.highest_id FROM high_water h WHERE h.one)
-            INTO v_id, v_awake, v_new;
+            RETURNING account, id, pg_try_advisory_xact_lock_shared(9001, account),
+                id > (SELECT h.highest_id FROM high_water h WHERE h.one),
+                EXISTS (SELECT FROM outbox_room r WHERE r.account = outbox.account AND r.role = coalesce(outbox.role, outbox.creator)
+                    AND r.most = outbox_most('{}') AND r.until >= outbox.id)
+            INTO v_account, v_id, v_awake, v_new, v_room;
     ELSIF octet_length(key) BETWEEN 1 AND 200 AND v_account IS NULL THEN
         WITH k AS (
             INSERT INTO idempotency_keys (account, role, key, id, payload_sha256)
                 SELECT a.account, key_role(), enqueue.key, nextval('txrelay.transaction_id'), sha256(enqueue.call)
                 FROM accounts a WHERE a.alias = enqueue.account AND NOT (a.watch_only OR a.careful)
-                AND NOT EXISTS (SELECT FROM outbox_full f WHERE f.account = a.account)
                 ON CONFLICT (account, role, key) DO NOTHING RETURNING account, id
         )
         INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
@@ -150,9 +151,11 @@ BEGIN
             SELECT k.id, k.account, enqueue.call, enqueue.key, coalesce(enqueue.creator, session_user), enqueue.priority,
                 enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
                 enqueue.deadline_block, enqueue.retries, stored_role(enqueue.creator), enqueue.traceparent
-            FROM k RETURNING id, pg_try_advisory_xact_lock_shared(9001, account),
-                id > (SELECT h.highest_id FROM high_water h WHERE h.one)
-            INTO v_id, v_awake, v_new;
+            FROM k RETURNING account, id, pg_try_advisory_xact_lock_shared(9001, account),
+                id > (SELECT h.highest_id FROM high_water h WHERE h.one),
+                EXISTS (SELECT FROM outbox_room r WHERE r.account = outbox.account AND r.role = coalesce(outbox.role, outbox.creator)
+                    AND r.most = outbox_most('{}') AND r.until >= outbox.id)
+            INTO v_account, v_id, v_awake, v_new, v_room;
     ELSIF v_account IS NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'TR011', MESSAGE = format('enqueue: key has %s bytes; it must have 1 to 200', octet_length(key)),
             HINT = 'Leave it out (NULL) for no idempotency key, or use a hash of a longer one.';
@@ -174,18 +177,22 @@ BEGIN
             RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM, HINT = v_hint;
         END;
         IF v_awake IS NULL THEN
-            v_id := enqueue_searching(v_account, v_id, call, key, priority, not_before, deadline, creator, spec_version, tip, max_tip,
+            v_first := enqueue_searching(v_account, v_id, call, key, priority, not_before, deadline, creator, spec_version, tip, max_tip,
                 deadline_block, retries, traceparent);
-            IF v_id < 0 THEN
-                RAISE EXCEPTION USING ERRCODE = 'TR012', MESSAGE = key_reused_text(key, -v_id), HINT = key_reused_hint();
+            IF v_first < 0 THEN
+                RAISE EXCEPTION USING ERRCODE = 'TR012', MESSAGE = key_reused_text(key, -v_first), HINT = key_reused_hint();
+            ELSIF v_first <> v_id THEN
+                RETURN v_first;
             END IF;
-            RETURN v_id;
         END IF;
     END IF;
-    IF v_id & 1023 = 0 THEN
-        PERFORM note_full(o.account) FROM outbox o WHERE o.id = v_id;
+    IF v_room IS NOT TRUE THEN
+        v_full := take_room('enqueue', v_account, acting_role(), v_id, v_id, NOT is_operator());
+        IF v_full IS NOT NULL THEN
+            RAISE EXCEPTION USING ERRCODE = 'TR013', MESSAGE = v_full, HINT = full_hint();
+        END IF;
     END IF;
-    IF v_awake THEN
+    IF v_awake IS NOT FALSE THEN -- NULL: enqueue_searching rang
         RETURN v_id;
     END IF;
     PERFORM tell_outbox_of(v_id); -- ring(), in place
@@ -252,6 +259,8 @@ DECLARE
     v_good bigint;
     v_keys bigint; -- how many are not NULL
     v_stored bigint;
+    v_most bigint; -- NULL: take_room knows the bound
+    v_full text;
     v_hint text;
 BEGIN
     IF calls IS NULL OR cardinality(calls) > 100000 THEN
@@ -272,8 +281,7 @@ BEGIN
                 deadline_block, retries);
             PERFORM check_bounds('enqueue_many', enqueue_many.account, priority, tip);
         END IF;
-        SELECT a.account INTO v_account FROM accounts a WHERE a.alias = enqueue_many.account AND NOT (a.watch_only OR a.careful)
-            AND NOT EXISTS (SELECT FROM outbox_full f WHERE f.account = a.account);
+        SELECT a.account, outbox_most('{}') INTO v_account, v_most FROM accounts a WHERE a.alias = enqueue_many.account AND NOT (a.watch_only OR a.careful);
         IF NOT FOUND THEN
             v_account := enqueue_account('enqueue_many', enqueue_many.account, priority, not_before);
         END IF;
@@ -319,8 +327,15 @@ BEGIN
             enqueue_many.traceparent
         FROM unnest(v_ids, v_result, calls, keys) u (id, result, call, key) WHERE u.id = u.result;
     IF FOUND THEN
-        PERFORM note_full(v_account) FROM (SELECT greatest(1, least(1024, outbox_most(a.policy) / 16)) AS step FROM accounts a
-            WHERE a.account = v_account) s WHERE (v_ids[1] - 1) / s.step <> v_ids[cardinality(v_ids)] / s.step;
+        IF v_most IS NULL OR NOT EXISTS (SELECT FROM outbox_room r WHERE r.account = v_account AND r.most = v_most
+                AND r.role = coalesce(stored_role(enqueue_many.creator), enqueue_many.creator, session_user)
+                AND r.until >= v_ids[cardinality(v_ids)]) THEN
+            v_full := take_room('enqueue_many', v_account, coalesce(stored_role(enqueue_many.creator), enqueue_many.creator, session_user),
+                v_ids[1], v_ids[cardinality(v_ids)], NOT is_operator());
+            IF v_full IS NOT NULL THEN
+                RAISE EXCEPTION USING ERRCODE = 'TR013', MESSAGE = v_full, HINT = full_hint();
+            END IF;
+        END IF;
         PERFORM ring(v_account);
     END IF;
     RETURN v_result;

@@ -65,6 +65,7 @@ DECLARE
     v_sha bytea := sha256(extrinsic);
     v_new bigint;
     v_id bigint;
+    v_full text;
     v_hint text;
 BEGIN
     BEGIN
@@ -106,7 +107,6 @@ BEGIN
                 (SELECT a.alias FROM accounts a WHERE a.account = v_account)), 'Use enqueue.');
         END IF;
         PERFORM check_use('enqueue_signed', v_account);
-        PERFORM check_full('enqueue_signed', v_account);
     EXCEPTION WHEN SQLSTATE 'TR000' OR insufficient_privilege OR lock_not_available THEN
         GET STACKED DIAGNOSTICS v_hint = PG_EXCEPTION_HINT;
         RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM, HINT = v_hint;
@@ -124,8 +124,11 @@ BEGIN
         INSERT INTO outbox_presigned (id, account, extrinsic, key, creator, role, traceparent) VALUES (v_id, v_account,
             enqueue_signed.extrinsic, enqueue_signed.key, coalesce(enqueue_signed.creator, session_user), stored_role(enqueue_signed.creator),
             enqueue_signed.traceparent);
-        PERFORM note_full(v_account) FROM accounts a WHERE a.account = v_account
-            AND v_id % greatest(1, least(1024, outbox_most(a.policy) / 16)) = 0;
+        v_full := take_room('enqueue_signed', v_account, coalesce(stored_role(enqueue_signed.creator), enqueue_signed.creator,
+            session_user), v_id, v_id, NOT is_operator());
+        IF v_full IS NOT NULL THEN
+            RAISE EXCEPTION USING ERRCODE = 'TR013', MESSAGE = v_full, HINT = full_hint();
+        END IF;
         PERFORM ring(v_account);
     END IF;
     RETURN v_id;

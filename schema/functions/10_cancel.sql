@@ -301,6 +301,7 @@ DECLARE
     v_not_before timestamptz;
     v_deadline timestamptz;
     v_block bigint;
+    v_full text;
     v_hint text;
 BEGIN
     SELECT * INTO f FROM finished_transactions x WHERE x.id = retry.id ORDER BY x.id LIMIT 1;
@@ -344,15 +345,19 @@ BEGIN
         PERFORM check_options('retry', v_priority, f.creator, v_not_before, v_deadline, NULL, v_tip, NULL, v_block, 0);
         PERFORM check_bounds('retry', a.alias, v_priority, v_tip);
         PERFORM enqueue_account('retry', a.alias, v_priority, v_not_before);
+        v_new := new_id('retry');
     EXCEPTION WHEN SQLSTATE 'TR000' OR insufficient_privilege OR lock_not_available THEN
         GET STACKED DIAGNOSTICS v_hint = PG_EXCEPTION_HINT;
         RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = SQLERRM, HINT = v_hint;
     END;
-    v_new := enqueue(a.alias, f.call, priority => v_priority, not_before => v_not_before,
-        deadline => v_deadline, creator => f.creator, spec_version => (f.options ->> 'spec_version')::bigint,
-        tip => v_tip, max_tip => (f.options ->> 'max_tip')::numeric, deadline_block => v_block,
-        retries => coalesce((f.options ->> 'retries')::bigint, 0), traceparent => f.traceparent);
+    v_new := enqueue_searching(f.account, v_new, f.call, NULL, v_priority, v_not_before, v_deadline, f.creator,
+        (f.options ->> 'spec_version')::bigint, v_tip, (f.options ->> 'max_tip')::numeric, v_block,
+        coalesce((f.options ->> 'retries')::bigint, 0), f.traceparent);
     UPDATE outbox o SET role = f.role WHERE o.id = v_new AND o.role IS DISTINCT FROM f.role;
+    v_full := take_room('retry', f.account, coalesce(f.role, f.creator), v_new, v_new, NOT is_operator());
+    IF v_full IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'TR013', MESSAGE = v_full, HINT = full_hint();
+    END IF;
     UPDATE retries r SET new_id = v_new WHERE r.id = f.id;
     PERFORM operation_note('retry', retry.id, NULL, NULL, jsonb_build_object('deadline', retry.deadline, 'deadline_block', retry.deadline_block),
         v_before, v_new::text);

@@ -248,8 +248,7 @@ DECLARE
     f feeds;
     v_role text := 'feed/' || p_feed;
     v_creator text := format('feed/%s/%s', p_feed, p_number);
-    v_most bigint := outbox_most(a.policy);
-    v_step bigint := greatest(1, least(1024, v_most / 16)); -- as of note_full
+    v_full text;
     v_unusual boolean;
     v_moved bigint;
     v_stored bigint;
@@ -258,14 +257,6 @@ DECLARE
     v_given bigint; -- of a snapshot older than the ids: a heartbeat may note them before this function ends
 BEGIN
     PERFORM wait_briefly();
-    IF EXISTS (SELECT FROM outbox_full t WHERE t.account = p_account AND t.role = v_role) THEN
-        IF outbox_over(p_account, v_role, v_most - 1) THEN
-            RAISE EXCEPTION USING ERRCODE = 'TR013',
-                MESSAGE = format('leader_feed_take: %s transactions of feed %s wait at account %s already', v_most, p_feed, a.alias),
-                HINT = 'The batch is taken when some have been sent, or when an operator raises the policy''s outbox_max.';
-        END IF;
-        DELETE FROM outbox_full t WHERE t.account = p_account AND t.role = v_role;
-    END IF;
     -- Whether anything unusual is asked for; NULL if the batch is not the next one. To enter check_batch costs more than this.
     SELECT v_count <> (SELECT count(*) FROM unnest(p_calls, p_priorities, p_not_before, p_deadlines, p_guards, p_tips, p_max_tips,
                 p_deadline_blocks, p_retries) u (call, priority, not_before, deadline, guard, tip, max_tip, deadline_block, retries)
@@ -324,8 +315,11 @@ BEGIN
     IF v_stored > 0 THEN
         IF v_first <= v_given THEN
             PERFORM id_given_again('leader_feed_take', v_first);
-        ELSIF (v_first - 1) / v_step <> v_last / v_step AND outbox_over(p_account, v_role, v_most - 1) THEN
-            INSERT INTO outbox_full (account, role) VALUES (p_account, v_role) ON CONFLICT DO NOTHING;
+        END IF;
+        v_full := take_room('leader_feed_take', p_account, v_role, v_first, v_last, true, v_stored - 1);
+        IF v_full IS NOT NULL THEN
+            RAISE EXCEPTION USING ERRCODE = 'TR013', MESSAGE = v_full,
+                HINT = 'The batch is taken when some have been sent, or when an operator raises the policy''s outbox_max.';
         END IF;
     END IF;
     RETURN QUERY SELECT 'taken', p_number;

@@ -46,3 +46,15 @@ CREATE INDEX leadership_history_subject ON txrelay.leadership_history (subject, 
 -- What people look for among ends: a key, and what did not go well.
 CREATE INDEX finished_transactions_key ON txrelay.finished_transactions (key) WHERE key IS NOT NULL;
 CREATE INDEX finished_transactions_bad ON txrelay.finished_transactions (id) WHERE outcome <> 'ok';
+
+-- Up to which id a role may go on at an account before what waits there is counted again. most: the bound that
+-- the count compared with; id: the transaction with which it was made. The table outbox_full said who must stop, and a
+-- role that rolled its row back went on. It stays, because a call that is under way may still read it.
+CREATE TABLE txrelay.outbox_room (
+    account int NOT NULL,
+    role    text NOT NULL,
+    most    bigint NOT NULL,
+    until   bigint NOT NULL,
+    id      bigint NOT NULL,
+    PRIMARY KEY (account, role, most, until, id)
+);

@@ -93,7 +93,7 @@ class Context(Case):
             if not more:
                 break
             raisers |= more
-        self.assertIn('check_full', raisers)
+        self.assertIn('strict_turn', raisers)
         for name in sorted(APPLICATION):
             loose = {c for c in CALLS.findall(CATCHES.sub('', source[name])) if c in raisers and c != name}
             self.assertEqual({c for c in loose if (name, c) not in ASKED_BEFORE}, set(), f'{name} calls these outside of a block')

@@ -178,7 +178,7 @@ class Feeds(FeedCase):
     def test_b04_a_feed_is_bounded_by_outbox_max(self):
         self.relay.rows("SELECT txrelay.account_policy('alice', '{\"outbox_max\": 4}')")
         self.assertEqual(self.take(0, [b'\x01'] * 5), ('taken', 0))
-        self.assertIn('4 transactions of feed prices wait', str(self.refused('TR013', self.take, 1)))
+        self.assertIn('4 transactions of feed/prices wait', str(self.refused('TR013', self.take, 1)))
         self.assertIsNotNone(self.app.value("SELECT txrelay.enqueue('alice', '\\x01')"))  # applications are not held up
         self.owner.rows("DELETE FROM txrelay.outbox WHERE role = 'feed/prices'")
         self.assertEqual(self.take(1), ('taken', 1))
