@@ -86,5 +86,7 @@ void plain_text(char *out, size_t size, const char *text)
     size_t i = 0;
     for (; i + 1 < size && text[i]; i++)
         out[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+    if (i >= 2 && text[i])
+        memcpy(&out[i - 2], "..", 2);
     out[i] = 0;
 }

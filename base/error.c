@@ -51,8 +51,10 @@ int err_set(struct err *e, int code, const char *fmt, ...)
     char text[sizeof(e->text)]; /* the arguments may point into e->text */
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
+    int len = vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
+    if (len >= (int)sizeof(text)) /* a reader sees that it was cut */
+        memcpy(&text[sizeof(text) - 3], "..", 2);
     e->code = code;
     e->sqlstate[0] = 0;
     memcpy(e->text, text, sizeof(text));

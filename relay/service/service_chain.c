@@ -78,7 +78,7 @@ static void on_down(void *arg, const struct err *err)
     s->node_ready = false;
     if (s->election)
         election_no_best(s->election);
-    snprintf(s->node_error, sizeof(s->node_error), "%.190s", err->text);
+    snprintf(s->node_error, sizeof(s->node_error), "%s", err->text);
     log_warn("chain.down", "code=%s text=\"%s\"", err_name(err->code), err->text);
     if (err->code == ERR_GENESIS)
         log_error("chain.none",

@@ -42,7 +42,7 @@ struct service {
     struct account *by_id; /* uthash */
     struct tally_row *tally_unused;
     bool store_up, node_ready;
-    char node_error[200];   /* why no endpoint is usable; "": one is */
+    char node_error[300];   /* why no endpoint is usable; "": one is */
     struct ability ability; /* to act for the accounts that it leads */
     uint8_t genesis
         [32]; /* of the chain that the accounts are registered for: the node may be away since */

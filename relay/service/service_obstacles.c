@@ -174,7 +174,7 @@ static bool see_node(const struct service *s, struct obstacle *ret)
     if (node_info(s->node))
         return false;
     ret->code = OBSTACLE_NODE;
-    snprintf(ret->text, sizeof(ret->text), "no endpoint is usable, so it cannot take over: %.180s",
+    snprintf(ret->text, sizeof(ret->text), "no endpoint is usable, so it cannot take over: %s",
              s->node_error);
     return true;
 }

@@ -69,7 +69,7 @@ struct mem_member {
     int64_t serves, best;
     uint32_t pid; /* 0: NULL */
     int64_t heartbeat_us;
-    char obstacle[40], obstacle_text[256]; /* "": none */
+    char obstacle[40], obstacle_text[400]; /* "": none */
 };
 
 /* Its times and its block are also written to the accounts that it holds. */

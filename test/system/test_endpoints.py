@@ -64,6 +64,8 @@ class EndpointsTest(CaseTest):
         done = cli('check', '--config', relay.config, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn('another chain', done.stdout)
+        done = cli('health', '--to', relay.address, check=False)
+        self.assertIn(f'the node is {wrong.url}', done.stdout, 'two hashes leave room for the address')
         tries = wrong.accepted
         proc.wait_for('another try', lambda: wrong.accepted > tries)
         wrong.reply = None

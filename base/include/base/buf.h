@@ -24,7 +24,7 @@ void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(print
 const char *buf_str(struct buf *b); /* NUL-terminated view (the NUL is not counted in len) */
 
 /* Copy a text from outside, made fit for a log line and for any database: printable ASCII, cut to
- * size. */
+ * size: it ends with ".." then. */
 void plain_text(char *out, size_t size, const char *text);
 
 #endif

@@ -20,7 +20,7 @@ static bool found(struct obstacle *ret, enum obstacle_code code, const char *fmt
     __attribute__((format(printf, 3, 4)));
 static bool found(struct obstacle *ret, enum obstacle_code code, const char *fmt, ...)
 {
-    char text[sizeof(ret->text)];
+    char text[sizeof(ret->text) + 1]; /* one more, so that plain_text sees a cut */
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);

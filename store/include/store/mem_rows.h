@@ -229,7 +229,7 @@ struct mem_account {
     struct mem_policy policy;
     /* What keeps it from going on, as the leader of this epoch sees it; "": no row. */
     int64_t obstacle_epoch;
-    char obstacle[40], obstacle_text[256];
+    char obstacle[40], obstacle_text[400];
 
     struct list outbox;       /* struct mem_row, by priority and id */
     struct list signed_rows;  /* struct mem_row, by id */

@@ -124,6 +124,15 @@ static void errors_have_one_table(void **state)
     assert_int_equal(err_set(&e, ERR_NET, "lost: %s", e.text), ERR_NET);
     assert_string_equal(e.text, "lost: call 7");
     assert_int_equal(err_set(NULL, ERR_NET, "nobody listens"), ERR_NET);
+    err_set(&e, ERR_NET, "%0*d", (int)sizeof(e.text) - 1, 7);
+    assert_string_equal(&e.text[sizeof(e.text) - 4], "007");
+    err_set(&e, ERR_NET, "%0*d", (int)sizeof(e.text), 7);
+    assert_string_equal(&e.text[sizeof(e.text) - 4], "0.."); /* it was cut, and says so */
+    char cut[8];
+    plain_text(cut, sizeof(cut), "a\tfit..");
+    assert_string_equal(cut, "a?fit..");
+    plain_text(cut, sizeof(cut), "is too long");
+    assert_string_equal(cut, "is to..");
     assert_int_equal(err_class(ERR_LOST_LEADERSHIP), ERR_CLASS_LOST_LEADERSHIP);
     assert_int_equal(err_class(ERR_DB_UNKNOWN_OUTCOME), ERR_CLASS_RETRY);
     assert_int_equal(err_class(0), ERR_CLASS_OK);

@@ -83,7 +83,7 @@ bool obstacle_is_in_views(enum obstacle_code code);
 
 struct obstacle {
     enum obstacle_code code;
-    char text[240]; /* printable ASCII; "" of none */
+    char text[400]; /* printable ASCII; "" of none. Longer than the text of an error. */
 };
 
 /* What the manager of a leader sees at this moment. It never finds READ, CONTRADICTED, UNCONFIRMED
