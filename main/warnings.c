@@ -100,10 +100,11 @@ static void sites(const struct sink *s, const struct config_file *f)
         {"manager.gap_blocks", "fillers close the gaps", m->gap_blocks},
         {"leadership.lost_commits", "it always waits after lost commits", config_lost_search(f)},
     };
-    const struct config_account *a = f->accounts, *end = a + f->accounts_count;
-    while (a != end && !a->sites_count)
-        a++;
-    for (size_t i = 0; a != end && i < ARRAY_LEN(without); i++) {
+    const struct config_account *a = NULL;
+    for (uint32_t i = 0; i < f->accounts_count && !a; i++)
+        if (f->accounts[i].sites_count)
+            a = &f->accounts[i];
+    for (size_t i = 0; a && i < ARRAY_LEN(without); i++) {
         char text[240];
         if (!without[i].given)
             continue;
