@@ -65,15 +65,24 @@ static void send_rows(struct follower *f, const struct conn_result *r)
     buf_done(&text);
 }
 
-/* Both statements begin with account, nonce, id and time. */
-static void remember(struct follower *f, const struct conn_result *r, bool ended)
+/* A page of either statement: both begin with account, nonce, id and time. Returns its rows. */
+static int take_page(struct follower *f, const struct conn_result *r, bool ended)
 {
-    for (int i = 0; i < conn_result_rows(r); i++)
+    int rows = conn_result_rows(r);
+    if (!rows)
+        return 0;
+    f->after.account = (int32_t)value_at(r, rows - 1, 0);
+    f->after.nonce = value_at(r, rows - 1, 1);
+    f->after.id = value_at(r, rows - 1, 2);
+    f->after.us = value_at(r, rows - 1, 3);
+    for (int i = 0; i < rows; i++)
         told_put(f->told, &(struct told_row){.account = (int32_t)value_at(r, i, 0),
                                              .nonce = value_at(r, i, 1),
                                              .id = value_at(r, i, 2),
                                              .updated_us = value_at(r, i, 3),
                                              .ended = ended});
+    send_rows(f, r);
+    return rows;
 }
 
 static void on_pending(struct conn_query *q, const struct conn_result *r)
@@ -82,14 +91,7 @@ static void on_pending(struct conn_query *q, const struct conn_result *r)
     const struct recent *recent = f->hub->recent;
     if (!answered(f))
         return;
-    int rows = conn_result_rows(r);
-    if (rows) {
-        f->after.account = (int32_t)value_at(r, rows - 1, 0);
-        f->after.nonce = value_at(r, rows - 1, 1);
-        remember(f, r, false);
-        send_rows(f, r);
-    }
-    if (rows < PAGE_ROWS) {
+    if (take_page(f, r, false) < PAGE_ROWS) {
         bool all = f->split_us == INT64_MAX;
         if (recent_first(recent) > f->joined || (!all && recent_covers(recent) > f->split_us)) {
             f->since_us = all ? f->complete_us : f->split_us;
@@ -118,16 +120,7 @@ static void on_ended(struct conn_query *q, const struct conn_result *r)
     struct follower *f = CONTAINER_OF(q, struct follower, query);
     if (!answered(f))
         return;
-    int rows = conn_result_rows(r);
-    if (rows) {
-        f->after.account = (int32_t)value_at(r, rows - 1, 0);
-        f->after.nonce = value_at(r, rows - 1, 1);
-        f->after.id = value_at(r, rows - 1, 2);
-        f->after.us = value_at(r, rows - 1, 3);
-        remember(f, r, true);
-        send_rows(f, r);
-    }
-    if (rows < PAGE_ROWS) {
+    if (take_page(f, r, true) < PAGE_ROWS) {
         f->phase = FOLLOWER_PENDING;
         f->after.account = 0;
         f->after.nonce = -1;

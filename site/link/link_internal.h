@@ -76,7 +76,6 @@ struct site_links {
     struct rng rng;
     struct stream *current; /* whose message is being given to on_message */
     const uint8_t *current_account;
-    bool draining;
 };
 
 void site__links_note(struct site_links *s, enum site_links_note note, const struct peer *p,
@@ -103,7 +102,6 @@ void site__stream_free(struct stream *s);
 /* A stream that can be used: to this relay, or to any if address is NULL. */
 struct stream *site__stream_find(struct peer *p, const char *address);
 bool site__stream_send(struct stream *s, const void *frame, size_t len);
-void site__stream_end(struct stream *s); /* after what is queued */
 extern const struct grpc_call_events site__stream_events;
 
 /* route.c */

@@ -67,9 +67,8 @@ static bool on_call(void *arg, struct grpc_call *call)
         site__links_note(s, SITE_LINKS_STRANGER, NULL, text);
         return true;
     }
-    if (p->taken >= TAKEN_MAX || s->draining) {
-        grpc_call_finish(call, s->draining ? GRPC_UNAVAILABLE : GRPC_RESOURCE_EXHAUSTED,
-                         s->draining ? "this relay drains" : "too many streams of this site");
+    if (p->taken >= TAKEN_MAX) {
+        grpc_call_finish(call, GRPC_RESOURCE_EXHAUSTED, "too many streams of this site");
         return true;
     }
     struct stream *stream = site__stream_new(p, NULL);
@@ -103,8 +102,6 @@ bool site_links_send(struct site_links *s, size_t peer, const struct site_wire_m
     struct site_wire_message rest = *m;
     struct buf frame = {0};
     bool all = true;
-    if (s->draining)
-        return false;
     do {
         buf_clear(&frame);
         size_t took = site_wire_message_write(&frame, &rest);
@@ -122,7 +119,7 @@ bool site_links_ask(struct site_links *s, size_t peer,
     struct buf frame = {0};
     PRE(peer < s->config.peer_count);
     site_wire_question_write(&frame, account);
-    bool sent = !s->draining && send_frame(&s->peers[peer], NULL, &frame);
+    bool sent = send_frame(&s->peers[peer], NULL, &frame);
     buf_done(&frame);
     return sent;
 }
@@ -288,15 +285,6 @@ int site_links_reload(struct site_links *s, struct err *err)
 {
     int rc = tls_context_reload(s->tls_client, err);
     return rc ? rc : tls_context_reload(s->tls_server, err);
-}
-
-void site_links_drain(struct site_links *s, uint64_t grace_ms)
-{
-    s->draining = true;
-    for (size_t i = 0; i < s->config.peer_count; i++)
-        LIST_EACH (n, &s->peers[i].streams)
-            site__stream_end(CONTAINER_OF(n, struct stream, node));
-    grpc_server_drain(s->server, grace_ms);
 }
 
 static void close_peer(struct peer *p)

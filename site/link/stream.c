@@ -34,7 +34,7 @@ bool site__stream_send(struct stream *s, const void *frame, size_t len)
     return true;
 }
 
-void site__stream_end(struct stream *s)
+static void stream_end(struct stream *s)
 {
     if (s->ending || !s->call)
         return;
@@ -77,7 +77,7 @@ static void leave_one(struct stream *s)
             theirs = true;
     }
     if (mine && theirs)
-        site__stream_end(mine);
+        stream_end(mine);
 }
 
 static void on_hello(struct stream *s, const char *address)
@@ -199,7 +199,7 @@ static void on_half(void *arg)
 {
     struct stream *s = arg;
     if (!s->dial)
-        site__stream_end(s);
+        stream_end(s);
 }
 
 static void on_end(void *arg, enum grpc_status status, const char *text)
@@ -233,7 +233,7 @@ static void on_timer(void *arg)
     if (!s->hello)
         bad(s, "no Hello in time");
     else if (loop_now_ms(links->loop) >= s->used_at + links->config.idle_ms)
-        site__stream_end(s);
+        stream_end(s);
     else
         loop_timer_at(s->timer, s->used_at + links->config.idle_ms);
 }

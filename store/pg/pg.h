@@ -9,8 +9,9 @@
  *   pg_pending_*.c    work session: the leader's reads and writes
  *   pg_operator.c     work session: cancel, bump, resume
  *   pg_retention.c    a connection of its own
- *   pg_feeds.c        a connection of its own: feeds, and their batches
- *   pg_sites.c        a connection of its own: sites, what they write
+ *   pg_session.c      a connection of its own, for each of the next
+ *   pg_feeds.c        feeds, and their batches
+ *   pg_sites.c        sites: what they write
  *   pg_sites_read.c   what they read
  *   pg_sample.c       a sample of all accounts for metrics */
 #ifndef STORE_PG_PG_H

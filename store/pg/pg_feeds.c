@@ -4,81 +4,24 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/check.h"
-#include "base/log.h"
-#include "conn/pg_codec.h"
-#include "sql.h"
-#include "store/conn.h"
+#include "pg/pg_session.h"
 #include "store/feeds.h"
 
-enum { ANSWER_MS = 60000 /* longer than a statement may take: the session hangs */ };
-
-static const char *const setup[] = {"SET statement_timeout = '50s'", NULL};
-
 struct store_feeds {
-    struct conn *conn;
-    struct buf scratch;
-    void (*closed)(void *arg);
-    void *arg;
+    struct pg_session session;
 };
-
-static void on_up(void *arg)
-{
-    (void)arg;
-}
-
-static void on_down(void *arg, const struct err *err)
-{
-    (void)arg;
-    log_debug("feed.database_down", "code=%s text=\"%s\"", err_name(err->code), err->text);
-}
 
 struct store_feeds *store_feeds_new(struct loop *l, const char *dsn, const char *name)
 {
     struct store_feeds *s = xcalloc(1, sizeof(*s));
-    char full[80];
-    snprintf(full, sizeof(full), "%.57s feeds", name); /* the server keeps 63 bytes */
-    s->conn = conn_new(l, &(struct conn_config){.dsn = dsn,
-                                                .name = full,
-                                                .setup = setup,
-                                                .refuse_standby = true,
-                                                .answer_timeout_ms = ANSWER_MS,
-                                                .on_up = on_up,
-                                                .on_down = on_down,
-                                                .arg = s});
-    conn_open(s->conn);
+    pg_session_open(&s->session, l, dsn, name, "feeds", s);
     return s;
-}
-
-static void on_closed(void *arg)
-{
-    struct store_feeds *s = arg;
-    void (*cb)(void *arg) = s->closed;
-    void *cb_arg = s->arg;
-    buf_done(&s->scratch);
-    free(s);
-    cb(cb_arg);
 }
 
 void store_feeds_close(struct store_feeds *s, void (*cb)(void *arg), void *arg)
 {
-    s->closed = cb;
-    s->arg = arg;
-    conn_close(s->conn, on_closed, s);
-}
-
-static void ask(struct store_feeds *s, struct conn_query *q, enum sql_id id, struct pg_args *a,
-                void (*cb)(struct conn_query *q, const struct conn_result *r))
-{
-    conn_query_start(s->conn, q, sql__name(id), sql__text(id), a->count, pg_args_end(a), 1, cb);
-}
-
-static void misfit(struct err *err, enum sql_id id)
-{
-    err_set(err, ERR_DB_SCHEMA,
-            "statement %s answered in a form that this program does not know: run txrelay migrate",
-            sql__name(id));
+    pg_session_close(&s->session, cb, arg);
 }
 
 /* ---- the list ---- */
@@ -106,7 +49,7 @@ static void on_list(struct conn_query *q, const struct conn_result *result)
         bad |= row.bad;
     }
     if (bad)
-        misfit(&r->err, SQL_READ_FEEDS);
+        pg_session_misfit(&r->err, SQL_READ_FEEDS);
     r->rows = rows;
     r->cb(r);
     free(rows);
@@ -117,14 +60,14 @@ void store_feed_list_start(struct store_feeds *s, struct store_feed_list *r,
 {
     struct pg_args a;
     r->cb = cb;
-    pg_args_begin(&a, &s->scratch);
+    pg_args_begin(&a, &s->session.scratch);
     pg_array_begin(&a, PG_ELEM_INT4, r->count);
     for (size_t i = 0; i < r->count; i++)
         pg_elem_int4(&a, r->accounts[i]);
     pg_array_end(&a);
     pg_put_text(&a, r->holder);
     pg_put_text(&a, r->address);
-    ask(s, &r->query, SQL_READ_FEEDS, &a, on_list);
+    pg_session_ask(&s->session, &r->query, SQL_READ_FEEDS, &a, on_list);
 }
 
 /* ---- a batch ---- */
@@ -146,9 +89,9 @@ static void on_taken(struct conn_query *q, const struct conn_result *result)
         r->taken = (enum store_feed_taken)i;
         r->last = pg_get_int(&row, 1, -1);
         if (row.bad || i == ARRAY_LEN(names))
-            misfit(&r->err, SQL_TAKE_BATCH);
+            pg_session_misfit(&r->err, SQL_TAKE_BATCH);
     } else if (result) {
-        misfit(&r->err, SQL_TAKE_BATCH);
+        pg_session_misfit(&r->err, SQL_TAKE_BATCH);
     }
     r->cb(r);
 }
@@ -161,7 +104,7 @@ void store_feed_take_start(struct store_feeds *s, struct store_feed_take *r,
     for (size_t i = 0; i < r->count; i++)
         r->call(r->arg, i, &calls[i]);
     r->cb = cb;
-    pg_args_begin(&a, &s->scratch);
+    pg_args_begin(&a, &s->session.scratch);
     pg_put_int4(&a, r->account);
     pg_put_int8(&a, r->epoch);
     pg_put_text(&a, r->feed);
@@ -186,6 +129,6 @@ void store_feed_take_start(struct store_feeds *s, struct store_feed_take *r,
     COLUMN(PG_ELEM_INT8, pg_elem_int8(&a, calls[i].retries));
 #undef COLUMN
     free(calls);
-    ask(s, &r->query, SQL_TAKE_BATCH, &a, on_taken);
-    buf_done(&s->scratch); /* of a large batch: libpq has copied it */
+    pg_session_ask(&s->session, &r->query, SQL_TAKE_BATCH, &a, on_taken);
+    buf_done(&s->session.scratch); /* of a large batch: libpq has copied it */
 }

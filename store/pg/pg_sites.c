@@ -5,79 +5,27 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
-#include "base/log.h"
 #include "pg/pg_sites.h"
-
-enum { ANSWER_MS = 60000 /* longer than a statement may take: the session hangs */ };
-
-static const char *const setup[] = {"SET statement_timeout = '50s'", NULL};
-
-static void on_up(void *arg)
-{
-    (void)arg;
-}
-
-static void on_down(void *arg, const struct err *err)
-{
-    (void)arg;
-    log_debug("site.database_down", "code=%s text=\"%s\"", err_name(err->code), err->text);
-}
 
 struct store_sites *store_sites_new(struct loop *l, const char *dsn, const char *name)
 {
     struct store_sites *s = xcalloc(1, sizeof(*s));
-    char full[80];
-    snprintf(full, sizeof(full), "%.57s sites", name); /* the server keeps 63 bytes */
-    s->conn = conn_new(l, &(struct conn_config){.dsn = dsn,
-                                                .name = full,
-                                                .setup = setup,
-                                                .refuse_standby = true,
-                                                .answer_timeout_ms = ANSWER_MS,
-                                                .on_up = on_up,
-                                                .on_down = on_down,
-                                                .arg = s});
-    conn_open(s->conn);
+    pg_session_open(&s->session, l, dsn, name, "sites", s);
     return s;
-}
-
-static void on_closed(void *arg)
-{
-    struct store_sites *s = arg;
-    void (*cb)(void *arg) = s->closed;
-    void *cb_arg = s->arg;
-    buf_done(&s->scratch);
-    free(s);
-    cb(cb_arg);
 }
 
 void store_sites_close(struct store_sites *s, void (*cb)(void *arg), void *arg)
 {
-    s->closed = cb;
-    s->arg = arg;
-    conn_close(s->conn, on_closed, s);
+    pg_session_close(&s->session, cb, arg);
 }
 
 /* ---- statements ---- */
 
 void store_sites__begin(struct store_sites *s, struct pg_args *a, int32_t account, int64_t epoch)
 {
-    pg_args_begin(a, &s->scratch);
+    pg_args_begin(a, &s->session.scratch);
     pg_put_int4(a, account);
     pg_put_int8(a, epoch);
-}
-
-void store_sites__ask(struct store_sites *s, struct conn_query *q, enum sql_id id,
-                      struct pg_args *a,
-                      void (*cb)(struct conn_query *q, const struct conn_result *r))
-{
-    conn_query_start(s->conn, q, sql__name(id), sql__text(id), a->count, pg_args_end(a), 1, cb);
-}
-
-void store_sites__misfit(struct err *err, enum sql_id id)
-{
-    err_set(err, ERR_DB_SCHEMA,
-            "statement %s answered in a form that this program does not know: run txrelay migrate",
-            sql__name(id));
 }
 
 static void put_int8s(struct pg_args *a, const int64_t *values, size_t count)
@@ -126,7 +74,7 @@ void store_site_setup_start(struct store_sites *s, struct store_site_setup *r,
     pg_put_int4(&a, (int32_t)r->approvals);
     pg_put_int8(&a, r->final);
     put_int8s(&a, r->next, r->count);
-    store_sites__ask(s, &r->query, SQL_SET_SITES, &a, on_setup);
+    pg_session_ask(&s->session, &r->query, SQL_SET_SITES, &a, on_setup);
 }
 
 /* ---- the effects of a step ---- */
@@ -203,8 +151,8 @@ void store_site_apply_start(struct store_sites *s, struct store_site_apply *r,
     COLUMN(&a, PG_ELEM_INT4, r->count, pg_elem_opt4(&a, (int32_t)w[i].index));
     COLUMN(&a, PG_ELEM_TEXT, r->count, pg_elem_text(&a, w[i].fee));
     put_int8s(&a, r->next, r->next_count);
-    store_sites__ask(s, &r->query, SQL_WRITE_SITES, &a, on_applied);
-    buf_done(&s->scratch); /* of a large batch: libpq has copied it */
+    pg_session_ask(&s->session, &r->query, SQL_WRITE_SITES, &a, on_applied);
+    buf_done(&s->session.scratch); /* of a large batch: libpq has copied it */
 }
 
 /* ---- for operators ---- */
@@ -228,5 +176,5 @@ void store_site_note_start(struct store_sites *s, struct store_site_note *r,
     pg_put_int8(&a, r->height);
     pg_put_text(&a, r->reason);
     pg_put_int8(&a, r->down);
-    store_sites__ask(s, &r->query, SQL_NOTE_SITE, &a, on_noted);
+    pg_session_ask(&s->session, &r->query, SQL_NOTE_SITE, &a, on_noted);
 }

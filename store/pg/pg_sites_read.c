@@ -102,7 +102,7 @@ static void read_load(struct store_site_load *r, const struct conn_result *resul
 {
     struct pg_row row = {.r = result};
     if (!n) {
-        store_sites__misfit(&r->err, SQL_LOAD_SITES);
+        pg_session_misfit(&r->err, SQL_LOAD_SITES);
         return;
     }
     r->final = pg_get_int(&row, LOAD_FINAL, 0);
@@ -118,7 +118,7 @@ static void read_load(struct store_site_load *r, const struct conn_result *resul
     r->txs = g->txs;
     r->dispatches = g->dispatches;
     if (row.bad)
-        store_sites__misfit(&r->err, SQL_LOAD_SITES);
+        pg_session_misfit(&r->err, SQL_LOAD_SITES);
 }
 
 static void on_load(struct conn_query *q, const struct conn_result *result)
@@ -146,7 +146,7 @@ void store_site_load_start(struct store_sites *s, struct store_site_load *r,
     struct pg_args a;
     r->cb = cb;
     store_sites__begin(s, &a, r->account, r->epoch);
-    store_sites__ask(s, &r->query, SQL_LOAD_SITES, &a, on_load);
+    pg_session_ask(&s->session, &r->query, SQL_LOAD_SITES, &a, on_load);
 }
 
 /* ---- the poll ---- */
@@ -205,7 +205,7 @@ static void on_rows(struct conn_query *q, const struct conn_result *result)
         read_row(&row, r, txs, stops);
     }
     if (result && (!n || row.bad))
-        store_sites__misfit(&r->err, SQL_READ_SITE_ROWS);
+        pg_session_misfit(&r->err, SQL_READ_SITE_ROWS);
     r->rows = txs;
     r->stops = stops;
     r->cb(r);
@@ -224,7 +224,7 @@ void store_site_rows_start(struct store_sites *s, struct store_site_rows *r,
     for (size_t i = 0; i < r->known_count; i++)
         pg_elem_int8(&a, r->known[i]);
     pg_array_end(&a);
-    store_sites__ask(s, &r->query, SQL_READ_SITE_ROWS, &a, on_rows);
+    pg_session_ask(&s->session, &r->query, SQL_READ_SITE_ROWS, &a, on_rows);
 }
 
 /* ---- whose calls ---- */
@@ -242,7 +242,7 @@ static void on_match(struct conn_query *q, const struct conn_result *result)
         equals[i] = pg_get_int(&row, 1, 0);
     }
     if (result && (!whole || row.bad))
-        store_sites__misfit(&r->err, SQL_MATCH_SITE_CALLS);
+        pg_session_misfit(&r->err, SQL_MATCH_SITE_CALLS);
     r->ids = ids;
     r->equals = equals;
     r->cb(r);
@@ -263,5 +263,5 @@ void store_site_match_start(struct store_sites *s, struct store_site_match *r,
     for (size_t i = 0; i < r->count; i++)
         pg_elem_opt(&a, r->at_ms[i]);
     pg_array_end(&a);
-    store_sites__ask(s, &r->query, SQL_MATCH_SITE_CALLS, &a, on_match);
+    pg_session_ask(&s->session, &r->query, SQL_MATCH_SITE_CALLS, &a, on_match);
 }

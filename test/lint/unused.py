@@ -12,16 +12,14 @@ from collections import Counter
 KEPT = {  # regular expressions of whole names
     'txrelay_[a-z_]+': 'the public library, whose callers are other programs',
     'mem_[a-z_]+': 'the simulator and the differential test read and steer the memory database',
-    '(elector|poll|manager|feed)_[a-z_]*(dump|missing|moved)': 'tests compare each table of moves with '
-                                                          'docs/ and require every move to be taken',
-    '(manager|poll|feed_core|elector)_check': 'the simulator checks the invariants of a core after every step',
-    'hook_(check|dump|missing)': 'tests check its invariants and require every move to be taken',
-    'feed_metric': 'tests compare docs/feeds.md with the metrics',
+    '(elector|poll|manager|feed|site|hook)_[a-z_]*(dump|missing|moved)':
+        'tests compare each table of moves with the pages and require every move to be taken',
+    '(manager|poll|elector|feed_core|site_core|hook)_check':
+        'simulator and models check the invariants of a core after every step',
+    '(feed|site)_metric': 'tests compare docs/feeds.md and docs/sites.md with the metrics',
     'poll_(covered|outbox_state)': 'the models compare what the core believes with the truth',
     'answer(_at|s_dump)': 'the simulated node answers with every row, and docs/answers.md has each',
     'config_keys|config__range': 'a test compares docs/config.md with the table of keys',
-    '(store_)?sites?_[a-z_]*|selector_[a-z_]*':
-        'the room of the sites is complete by itself; the relay, which is to be its host, comes later',
     'loop_open_handles': 'tests wait until everything is closed',
     'feed_door_(address|sessions)|grpc_server_connections':
         'tests ask for the port that was free, and wait until every publisher is gone',

@@ -610,22 +610,6 @@ static void test_an_idle_link_is_closed_and_costs_nothing(void **state)
     assert_int_equal(view(b, 0).sent, 0);
 }
 
-static void test_a_drain_ends_every_stream_after_what_is_queued(void **state)
-{
-    struct world *w = *state;
-    struct relay *a = &w->relays[0], *b = &w->relays[1];
-    two_sites(w, NULL);
-    send_number(a, 0, 1);
-    UNTIL(w, b->got == 1);
-    for (uint64_t n = 2; n <= 20; n++)
-        send_items(a, 0, n, 1, 20000);
-    site_links_drain(a->links, PATIENCE_MS);
-    send_number(a, 0, 99);
-    UNTIL(w, !view(a, 0).streams && !view(b, 0).streams);
-    assert_int_equal(b->got, 20);
-    assert_int_equal(b->last, 20);
-}
-
 static void test_certificates_are_read_again(void **state)
 {
     struct world *w = *state;
@@ -832,7 +816,6 @@ int main(void)
         TEST(test_a_site_that_is_away_is_not_dialled_before_the_back_off_is_over),
         TEST(test_what_is_in_flight_is_bounded),
         TEST(test_an_idle_link_is_closed_and_costs_nothing),
-        TEST(test_a_drain_ends_every_stream_after_what_is_queued),
         TEST(test_certificates_are_read_again),
         TEST(test_bytes_that_break_the_protocol_end_the_stream),
         TEST(test_a_peer_that_says_nothing_is_closed),

@@ -87,8 +87,6 @@ void site_links_refuse(struct site_links *s, enum site_wire_why why, const char 
 void site_links_view(const struct site_links *s, size_t peer, struct site_links_view *ret);
 /* Reads the certificates again; new streams use them. If that fails, the old ones stay in use. */
 int site_links_reload(struct site_links *s, struct err *err);
-/* Stops sending and accepts no new streams; open ones end within grace_ms. */
-void site_links_drain(struct site_links *s, uint64_t grace_ms);
 struct site_links *site_links_close(struct site_links *s); /* at once; no callback follows */
 
 #endif
