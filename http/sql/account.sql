@@ -5,7 +5,7 @@ SELECT json_build_object('alias', r.alias, 'account_id', r.account_id, 'address'
     'heartbeat_age_s', extract(epoch FROM r.heartbeat_age)::bigint, 'paused', r.paused, 'paused_by', r.paused_by,
     'paused_reason', r.paused_reason, 'paused_since', r.paused_since, 'suspension', r.suspension,
     'blocked', (SELECT json_build_object('code', b.code, 'reason', b.reason, 'since', b.since, 'nonce', b.nonce, 'id', b.id)
-                FROM txrelay.blocked_accounts b WHERE b.account = r.alias),
+                FROM txrelay.account_blocks(ARRAY[r.account]) b),
     'policy', (SELECT a.policy FROM txrelay.accounts a WHERE a.account = r.account),
     'counts', coalesce((SELECT json_agg(json_build_object('stage', c.stage, 'state', c.state, 'count', c.count, 'more', c.more,
         'oldest', c.oldest, 'fee', c.fee::text) ORDER BY c.ordinality) FROM txrelay.counts(r.alias) WITH ORDINALITY c), '[]'))

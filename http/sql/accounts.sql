@@ -9,6 +9,7 @@ SELECT json_build_object(
         'next_nonce', r.next_nonce, 'epoch', r.epoch, 'leader', r.holder, 'leader_address', r.address,
         'heartbeat_age_s', extract(epoch FROM r.heartbeat_age)::bigint, 'paused', r.paused, 'paused_by', r.paused_by,
         'paused_reason', r.paused_reason, 'paused_since', r.paused_since, 'suspension', r.suspension,
-        'blocked', (SELECT json_build_object('code', b.code, 'reason', b.reason, 'since', b.since, 'nonce', b.nonce, 'id', b.id)
-                    FROM txrelay.blocked_accounts b WHERE b.account = r.alias)) ORDER BY r.alias), '[]'),
-    'next', CASE WHEN count(*) = coalesce($3::bigint, 100) THEN max(r.alias) END) FROM rows r
+        'blocked', CASE WHEN b.code IS NOT NULL THEN json_build_object('code', b.code, 'reason', b.reason, 'since', b.since,
+            'nonce', b.nonce, 'id', b.id) END) ORDER BY r.alias), '[]'),
+    'next', CASE WHEN count(*) = coalesce($3::bigint, 100) THEN max(r.alias) END)
+FROM rows r LEFT JOIN txrelay.account_blocks(ARRAY(SELECT x.account FROM rows x)) b ON b.account = r.alias

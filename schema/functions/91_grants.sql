@@ -13,7 +13,7 @@ GRANT SELECT ON txrelay.schema_version, txrelay.schema_functions, txrelay.transa
     txrelay.follow_sources, txrelay.feed_cursors, txrelay.sites, txrelay.site_members
     TO txrelay_follower, txrelay_app, txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.status, txrelay.history, txrelay.counts, txrelay.follow_position,
-    txrelay.row_holder, txrelay.session_text, txrelay.account_waits, txrelay.turn_waits, txrelay.account_of
+    txrelay.row_holder, txrelay.session_text, txrelay.account_waits, txrelay.turn_waits, txrelay.account_blocks, txrelay.account_of
     TO txrelay_follower, txrelay_app, txrelay_relay;
 
 -- Applications.

@@ -58,3 +58,7 @@ CREATE TABLE txrelay.outbox_room (
     id      bigint NOT NULL,
     PRIMARY KEY (account, role, most, until, id)
 );
+
+-- Accounts whose transactions nodes refuse are found without a look at the others (05_blocked.sql). The cast keeps this index out of
+-- lookups by account.
+CREATE INDEX pending_transactions_blocked ON txrelay.pending_transactions ((account::bigint)) WHERE blocked_since IS NOT NULL;

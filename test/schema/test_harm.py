@@ -13,6 +13,7 @@ EXTREMES = {  # of each type that a parameter of an application's function has
     'bytea': ["''", r"'\x00'", r"'\xff'", "decode(repeat('ff', 1048576), 'hex')", "decode(repeat('ff', 1048577), 'hex')", 'NULL'],
     'integer': ['-2147483648', '-1', '0', '1', '2147483647', 'NULL'],
     'bigint': ['-9223372036854775808', '-1', '0', '1', '9223372036854775807', 'NULL'],
+    'integer[]': ["'{}'", "'{NULL}'", "'{-1,0,1,1}'", "'[-5:-4]={1,2147483647}'", "'{{1},{-2147483648}}'", 'NULL'],
     'numeric': ["'NaN'", "'Infinity'", "'-Infinity'", '-1', '0', '0.1', '1e-16383', "('1e131071')", MOST, f'{MOST} + 1', 'NULL'],
     'timestamp with time zone': ["'infinity'", "'-infinity'", "'294276-12-31 23:59:59Z'", "'4713-01-01 00:00:00Z BC'",
                                  "'9999-12-31 23:59:59.999999Z'", "'10000-01-01Z'", "'epoch'", 'NULL'],
@@ -22,7 +23,7 @@ EXTREMES = {  # of each type that a parameter of an application's function has
                 r"'[-5:-4]={\\x01,\\x02}'::bytea[]", "array_fill('\\x01'::bytea, ARRAY[100001])", 'NULL'],
     'text[]': ["'{}'", "ARRAY[NULL]::text[]", "ARRAY['']::text[]", "ARRAY[['k', 'l']]::text[]", "ARRAY[repeat('x', 201)]", 'NULL'],
 }
-GOOD = {'text': "'x'", 'bytea': r"'\x0001'", 'integer': '0', 'bigint': '1', 'numeric': '5',
+GOOD = {'text': "'x'", 'bytea': r"'\x0001'", 'integer': '0', 'integer[]': "'{1}'", 'bigint': '1', 'numeric': '5',
         'timestamp with time zone': "clock_timestamp() + interval '1 h'", 'interval': "'1 h'", 'xid': "'3'", 'bytea[]': r"ARRAY['\x0001']::bytea[]",
         'text[]': "ARRAY['key']::text[]"}
 REFUSED = ('TR010', 'TR011', 'TR012', '22')  # by us, or by Postgres while it reads the argument

@@ -8,7 +8,7 @@ import psycopg2
 
 from pgcase import FUNCTIONS, MIGRATIONS, PG_SH, Background, Case, Server, Session, h32, migrate, wait_until
 
-PARTS_OF_VIEWS = {'row_holder', 'session_text', 'account_waits', 'turn_waits'}
+PARTS_OF_VIEWS = {'row_holder', 'session_text', 'account_waits', 'turn_waits', 'account_blocks'}
 FOLLOWER = {'status', 'history', 'counts', 'follow_position', 'account_of'} | PARTS_OF_VIEWS
 APP = FOLLOWER | {'enqueue', 'enqueue_many', 'enqueue_signed', 'cancel', 'bump', 'retry'}
 RELAY = APP | {'relay_register', 'timeline_known', 'ids_behind', 'repair_ids', 'clock_behind', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_scan', 'member_heartbeat',

@@ -9,7 +9,7 @@ KEY = b'\1' * 32
 
 # Functions that a relay's login may call and that are no operator's: they read, or a relay calls them for itself.
 NO_OPERATION = {
-    'account_of', 'account_waits', 'clock_behind', 'counts', 'drop_partitions', 'enqueue', 'enqueue_many', 'enqueue_signed', 'ensure_partitions',
+    'account_blocks', 'account_of', 'account_waits', 'clock_behind', 'counts', 'drop_partitions', 'enqueue', 'enqueue_many', 'enqueue_signed', 'ensure_partitions',
     'follow_position', 'history', 'http_cleanup', 'http_span', 'http_time', 'ids_behind', 'lock_holder', 'member_heartbeat', 'operate', 'operate_many', 'queue_measure',
     'relay_obstacle', 'repair_ids', 'row_holder', 'session_text', 'status', 'timeline_known', 'token_use', 'turn_waits',
     'webhook_row'}
