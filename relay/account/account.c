@@ -129,6 +129,7 @@ void account_event(struct account *a, const struct manager_event *ev)
 {
     const struct manager_effect *fx;
     size_t count;
+    a->service->account_events++;
     manager_step(a->manager, loop_now_ms(a->service->loop), ev, &fx, &count);
     for (size_t i = 0; i < count; i++)
         effect(a, &fx[i]);
@@ -146,6 +147,7 @@ void account_promote(struct account *a, int64_t epoch)
     FAILPOINT("after_promote");
     a->generation++;
     a->role = ACCOUNT_LEADER;
+    a->service->account_events++;
     a->epoch = epoch;
     a->turn = (struct turn){0};
     a->read_error[0] = 0;
@@ -173,6 +175,7 @@ void account_demote(struct account *a, const char *reason)
              (long long)a->lock_key, a->service->holder, (long long)a->epoch, reason);
     a->generation++;
     a->role = ACCOUNT_FOLLOWER;
+    a->service->account_events++;
     account_ahead_drop(a);
     a->leaving = false;
     a->epoch = 0;

@@ -204,6 +204,7 @@ static void service_free(struct service *s)
         struct room *r = s->rooms[--s->room_count];
         r->ops->free(r);
     }
+    owners_done(&s->owners);
     free(s->accounts);
     free(s->aliases);
     free(s->control_address);

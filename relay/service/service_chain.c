@@ -109,41 +109,11 @@ static void on_best(void *arg, const struct node_head *head)
     service_sites_head(s, false);
 }
 
-static struct account *signer_account(struct service *s, const uint8_t *signer, size_t len)
-{
-    struct account *a = NULL;
-    if (signer && len)
-        HASH_FIND(hh, s->by_id, signer, (unsigned)len, a);
-    return a;
-}
-
-static bool on_record(const struct account *a, const struct node_included *x)
-{
-    if (!a || a->role != ACCOUNT_LEADER)
-        return false;
-    return a->site ? service_sites_knows(a, x->tx.hash) : manager_knows(a->manager, x->tx.hash);
-}
-
-/* The account that an extrinsic belongs to. Its hash decides, if an attempt with that hash is on
- * record: a node that has pruned the state of a block decodes it by a later runtime, and with
- * another layout of the extensions the signer or the nonce is not known, or is a wrong one.
- * NULL: it is none of ours. */
-static struct account *owner_of(struct service *s, const struct node_included *x)
-{
-    struct account *signer = signer_account(s, x->signer, x->signer_len);
-    if (on_record(signer, x) || PLANTED(DECODED_ONLY))
-        return signer;
-    for (size_t i = 0; i < s->account_count; i++)
-        if (on_record(&s->accounts[i], x))
-            return &s->accounts[i];
-    return signer;
-}
-
 /* Only our own extrinsics, and what else names one of our accounts as its signer: foreign use of
  * the key. */
 static enum node_want wants(void *arg, const struct node_included *x)
 {
-    const struct account *a = owner_of(arg, x);
+    const struct account *a = owners_of(arg, x);
     if (!a || a->role != ACCOUNT_LEADER)
         return NODE_WANT_NOT;
     bool must = a->site ? service_sites_must_verify(a, x->tx.hash, x->tx.nonce)
@@ -185,9 +155,9 @@ static uint64_t shown_nonce(struct service *s, const struct account *a,
                             const struct node_block *block)
 {
     uint64_t shown = 0;
-    for (size_t i = 0; i < block->included_count; i++) {
-        const struct node_included *x = &block->included[i];
-        uint64_t nonce = owner_of(s, x) == a ? manager_shown_nonce(a->manager, &x->tx) : 0;
+    for (const struct node_included *x = owners_first(s, a, block); x;
+         x = owners_next(s, block, x)) {
+        uint64_t nonce = manager_shown_nonce(a->manager, &x->tx);
         shown = nonce > shown ? nonce : shown;
     }
     return shown;
@@ -210,14 +180,12 @@ static void on_finalized(void *arg, const struct node_block *block)
 {
     struct service *s = arg;
     struct tx_included *rows = xcalloc(block->included_count, sizeof(*rows));
-    struct account **owners = xcalloc(block->included_count, sizeof(struct account *));
     s->follow_next = block->head.number + 1;
     if (block->head.number > s->final_read)
         s->final_read = block->head.number;
     if (s->election)
         election_saw(s->election, block->head.number);
-    for (size_t j = 0; j < block->included_count; j++)
-        owners[j] = owner_of(s, &block->included[j]);
+    owners_hold(s, block);
     for (size_t i = 0; i < s->account_count; i++) {
         struct account *a = &s->accounts[i];
         if (a->role != ACCOUNT_LEADER)
@@ -237,16 +205,16 @@ static void on_finalized(void *arg, const struct node_block *block)
                 a->balance = b.balance;
             }
         }
-        for (size_t j = 0; j < block->included_count; j++)
-            if (owners[j] == a)
-                rows[b.included_count++] = block->included[j].tx;
+        for (const struct node_included *x = owners_first(s, a, block); x;
+             x = owners_next(s, block, x))
+            rows[b.included_count++] = x->tx;
         if (a->site)
             service_sites_block(a, block);
         else
             account_event(a, &(struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &b});
         service_block(s, a, block->head.number);
     }
-    free(owners);
+    owners_hold(s, NULL);
     free(rows);
 }
 

@@ -9,6 +9,7 @@
 #include "relay/core/poll/ability.h"
 #include "relay/service.h"
 #include "relay/status.h"
+#include "service/owners.h"
 #include "service/room.h"
 #include "store/lead.h"
 #include "store/outbox.h"
@@ -39,7 +40,9 @@ struct service {
     struct service_sites_room *sites; /* NULL: no account has sites */
     struct account *accounts;
     size_t account_count;
-    struct account *by_id; /* uthash */
+    struct account *by_id;   /* uthash */
+    uint64_t account_events; /* events that their managers have received */
+    struct owners owners;
     struct tally_row *tally_unused;
     bool store_up, node_ready;
     char node_error[300];   /* why no endpoint is usable; "": one is */

@@ -270,6 +270,18 @@ bool manager_knows(const struct manager *m, const uint8_t hash[32])
     return line_by_hash(&m->line, hash) != NULL;
 }
 
+void manager_each_hash(const struct manager *m, void (*cb)(void *arg, const uint8_t hash[32]),
+                       void *arg)
+{
+    for (uint64_t nonce = m->line.low; nonce < m->line.next; nonce++) {
+        const struct row *row = line_at(&m->line, nonce);
+        if (row && row->bytes)
+            cb(arg, row->hash);
+        for (size_t i = 0; row && i < row->earlier_count; i++)
+            cb(arg, row->earlier[i]);
+    }
+}
+
 bool manager_must_verify(const struct manager *m, const uint8_t hash[32], uint64_t nonce)
 {
     uint64_t next = m->load.next_nonce > 0 ? (uint64_t)m->load.next_nonce : 0;

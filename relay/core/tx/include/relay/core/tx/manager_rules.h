@@ -43,6 +43,9 @@ bool manager_settled(const struct manager *m, size_t unstored, size_t unanswered
 
 /* Does the manager know this hash (current or earlier attempt of an open nonce)? */
 bool manager_knows(const struct manager *m, const uint8_t hash[32]);
+/* All hashes that it knows. */
+void manager_each_hash(const struct manager *m, void (*cb)(void *arg, const uint8_t hash[32]),
+                       void *arg);
 /* The highest final block that this leader has read, or one before it as its rows tell. */
 uint64_t manager_block_read(const struct manager *m);
 /* Could a block hold anything that this account has in flight, or has lost? */
