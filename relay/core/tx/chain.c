@@ -51,7 +51,7 @@ void manager__chain_up(struct manager *m, const struct manager_event *ev)
 {
     bool back = m->phase == MANAGER_LEADING && !m->chain.up;
     m->chain.up = true;
-    m->chain_tick.block_at = m->now;
+    m->chain_tick.block_at = m->chain.version_at = m->now;
     m->writes.sign_after_tick = 0;
     if (ev->chain.finalized > m->chain.finalized)
         m->chain.finalized = ev->chain.finalized;

@@ -230,7 +230,8 @@ static bool version(const struct manager *m, struct obstacle *ret)
     return found(
         ret, OBSTACLE_SIGNATURE,
         "transaction_version is %u and calls were accepted for %u: nothing is signed; if it "
-        "still is when a block after %llu is final, the account is suspended",
+        "still is when a block after %llu is final, or in ten minutes, the account is suspended, "
+        "and account_resume accepts the new one",
         m->chain.transaction_version, m->account.transaction_version, (ull)m->chain.version_since);
 }
 

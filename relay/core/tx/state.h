@@ -100,6 +100,7 @@ struct chain_view { /* chain.c: the node, and what it says of the chain */
     uint32_t spec_version, transaction_version;
     uint64_t version_since; /* the best block at which another transaction_version than the
                                accepted one was heard; UINT64_MAX: none was */
+    uint64_t version_at;    /* when, from a node that is there since */
     uint32_t runtimes;      /* changes of the runtime */
     /* The best block at the last one: a final block far above it is under this runtime. */
     uint64_t runtime_block;

@@ -26,7 +26,7 @@
 #include "effects.h"
 #include "stop.h"
 
-enum { NO_NEXT_BLOCK_MS = 30000 };
+enum { NO_NEXT_BLOCK_MS = 30000, NO_FINALITY_MS = 600000 };
 
 bool manager__blocked(const struct manager *m)
 {
@@ -253,12 +253,15 @@ bool manager_has_version(const struct manager *m)
 
 /* Is a block above the one at which the version was heard final? A chain that makes blocks on
  * demand may make none: then that block itself counts, when the node has said the same for a time.
- */
+ * Where finality stalls below it, the hold becomes a suspension as well: only that can be ended by
+ * an operator, who may know more than the chain shows. */
 static bool version_is_final(const struct manager *m)
 {
-    if (m->final.processed != m->chain.version_since)
-        return m->final.processed > m->chain.version_since;
-    return m->now >= m->chain_tick.block_at + NO_NEXT_BLOCK_MS;
+    if (m->final.processed > m->chain.version_since)
+        return true;
+    if (m->final.processed == m->chain.version_since)
+        return m->now >= m->chain_tick.block_at + NO_NEXT_BLOCK_MS;
+    return m->now >= m->chain.version_at + NO_FINALITY_MS;
 }
 
 /* Nothing is signed from the first answer on. It suspends the account, which only an operator ends,
@@ -277,10 +280,11 @@ void manager__version_check(struct manager *m)
         return;
     if (m->chain.version_since == UINT64_MAX) {
         m->chain.version_since = m->chain.best;
+        m->chain.version_at = m->now;
         manager__alert(m,
                        "transaction_version is %u at block %llu and calls were accepted for %u: "
                        "nothing is signed, and the account is suspended if it still is when a "
-                       "later block is final",
+                       "later block is final, or in ten minutes",
                        now, (unsigned long long)m->chain.version_since, accepted);
         manager__fx(m, MANAGER_FX_RECHECK_RUNTIME);
     }

@@ -294,6 +294,36 @@ static void version_on_a_chain_without_blocks(void **state)
     script_free(s);
 }
 
+/* Finality stalls below that block. After ten minutes of one node that says the same an operator is
+ * asked, and can end it. */
+static void version_while_finality_stalls(void **state)
+{
+    (void)state;
+    struct script *s = leading_looking(5);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    version(s, 7);
+    uint64_t heard_at = s->now;
+    for (; s->now < heard_at + 540000; best(s))
+        none(s, MANAGER_FX_STORE_PAUSE);
+    chain_down(s);
+    heard_at = s->now;
+    feed(s, (struct manager_event){.type = MANAGER_EV_CHAIN_UP,
+                                   .chain = {.finalized = s->finalized,
+                                             .best = s->best,
+                                             .spec_version = s->spec,
+                                             .transaction_version = 7}});
+    for (; s->now < heard_at + 599000; best(s))
+        none(s, MANAGER_FX_STORE_PAUSE); /* another node: it has to say so for as long */
+    best(s);
+    expect_pause(s, MANAGER_SUSPENSION_TRANSACTION_VERSION, "accepted for 6");
+    order(s);
+    version(s, 7);
+    none(s, MANAGER_FX_STORE_PAUSE);
+    script_free(s);
+}
+
 /* The node takes it back before the block is final: nobody is needed, and nothing was signed. */
 static void version_taken_back(void **state)
 {
@@ -923,6 +953,7 @@ int main(void)
         cmocka_unit_test(version_stops),
         cmocka_unit_test(old_look_is_no_order),
         cmocka_unit_test(version_on_a_chain_without_blocks),
+        cmocka_unit_test(version_while_finality_stalls),
         cmocka_unit_test(version_taken_back),
         cmocka_unit_test(version_is_back),
         cmocka_unit_test(first_version),
