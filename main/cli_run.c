@@ -6,7 +6,6 @@ int cli_service_load(const struct config_flags *flags, bool need_database, struc
                      struct service_config *ret_service)
 {
     struct err err = {0};
-    cli_harden();
     int rc = cli_load(flags, need_database, ret);
     if (rc)
         return rc;

@@ -234,7 +234,6 @@ static int run_check(int argc, char **argv)
     struct service_config service;
     struct err err = {0};
     command_parse(&command_check, argc, argv, &a);
-    cli_harden();
     int rc = cli_load(&a.flags, false, &config);
     if (rc)
         return rc;

@@ -63,7 +63,6 @@ static int run_keys(int argc, char **argv)
     struct err err = {0};
     enum key_scheme scheme;
     command_parse(&command_keys, argc, argv, &a.base);
-    cli_harden();
     const char *verb = a.base.word[0], *path = a.base.word[1];
     if (!key_scheme_parse(a.scheme, &scheme)) {
         fprintf(stderr, "txrelay: --scheme is '%s'; it must be one of: %s\n", a.scheme,

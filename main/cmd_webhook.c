@@ -122,7 +122,6 @@ static int run_webhook(int argc, char **argv)
     struct config config;
     int rc = command_start(&command_webhook, argc, argv, &w.args, true, &config);
     if (rc == 0 && w.verb->print == print_secret) {
-        cli_harden();
         rc = read_key(&w, &config);
         if (rc)
             config_done(&config);

@@ -212,6 +212,7 @@ int command_start(const struct command *c, int argc, char **argv, struct argumen
 int command_execute(const struct command *c, int argc, char **argv)
 {
     PRE(!c->run != !c->sql);
+    cli_harden();
     if (c->run)
         return c->run(argc, argv);
     struct arguments a = {0};

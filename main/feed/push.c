@@ -230,7 +230,6 @@ int feed_push(const struct feed_push_options *o)
     struct err err = {0};
     int rc = 0;
     p.source = (struct source){.path = o->source, .next = o->from, .on_bad = on_bad, .arg = &p};
-    cli_harden();
     if (keypair_from_file(o->key_file, KEY_ED25519, &key, &err) ||
         read_token(o->token_file, &token, &err) || make_tls(o, &tls, &err))
         rc = cli_fail(&err);

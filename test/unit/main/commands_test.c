@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -176,6 +178,53 @@ static void test_wrong_values_are_usage(void **state)
     assert_true(tried > 100);
 }
 
+/* ---- keys and passwords stay out of files ---- */
+
+enum { HARDENED = 42 };
+
+static bool hardening, no_core;
+
+int __wrap_setrlimit(int resource, const struct rlimit *limit);
+int __wrap_prctl(int option, ...);
+
+int __wrap_setrlimit(int resource, const struct rlimit *limit)
+{
+    no_core = no_core || (resource == RLIMIT_CORE && limit->rlim_cur == 0 && limit->rlim_max == 0);
+    return 0;
+}
+
+int __wrap_prctl(int option, ...)
+{
+    va_list ap;
+    va_start(ap, option);
+    unsigned value = (unsigned)va_arg(ap, int);
+    va_end(ap);
+    if (hardening && no_core && option == PR_SET_DUMPABLE && value == 0)
+        _exit(HARDENED);
+    return 0;
+}
+
+/* Each command may read a key or a password, of the database too: none leaves a core dump, or is
+ * read by another process of its user, from its first line on. */
+static void test_no_command_can_be_dumped(void **state)
+{
+    (void)state;
+    for (const struct command *const *c = commands; *c; c++) {
+        int status;
+        pid_t pid = fork();
+        if (pid == 0) {
+            char *argv[] = {(char *)(uintptr_t)(*c)->name, (char *)(uintptr_t) "--help", NULL};
+            hardening = true;
+            freopen("/dev/null", "w", stdout);
+            command_execute(*c, 2, argv);
+            _exit(1);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != HARDENED)
+            fail_msg("%s can be dumped", (*c)->name);
+    }
+}
+
 int main(void)
 {
     unsetenv("TXRELAY_CONFIG");
@@ -185,6 +234,7 @@ int main(void)
         cmocka_unit_test(test_one_letter_has_one_meaning),
         cmocka_unit_test(test_commands_that_ask_no_node_take_no_endpoint),
         cmocka_unit_test(test_wrong_values_are_usage),
+        cmocka_unit_test(test_no_command_can_be_dumped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
