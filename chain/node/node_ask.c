@@ -75,17 +75,52 @@ static void ask_nonce_of_runtime(struct node_ask *a)
     buf_done(&params);
 }
 
+/* Final blocks showed that the account has used nonces. */
+static bool has_used_nonces(const struct node_ask *a)
+{
+    const struct node *n = a->node;
+    struct buf key = {0}, text = {0};
+    uint64_t reported = 0;
+    wire_account_key(a->account, a->account_len, &key);
+    hex_put_0x(&text, key.data, key.len);
+    for (size_t i = 0; i < n->account_count; i++)
+        if (!strcmp(n->accounts[i].key, buf_str(&text)))
+            reported = n->accounts[i].reported;
+    buf_done(&key);
+    buf_done(&text);
+    return reported && reported != UINT64_MAX;
+}
+
+/* A gateway may answer null for a state that it does not have. Where the runtime does not tell
+ * either, the nonce of an account that has used some is not known; that of another one is 0. */
+static void judge_absent(struct node_ask *a)
+{
+    if (!a->err.code || node__gone(&a->err))
+        return;
+    err_clear(&a->err);
+    a->number = 0;
+    if (has_used_nonces(a))
+        err_set(&a->err, ERR_PROTOCOL,
+                "%s: state_getStorage says that an account does not exist which has used nonces",
+                node__url(a->node));
+}
+
 static void got_nonce(struct rpc_call *call)
 {
     struct node_ask *a = of_call(call);
+    bool first = !strcmp(call->method, "state_getStorage");
     if (!a->err.code && !wire_account(call->result, NULL, &a->number, NULL))
         bad_answer(a);
-    if ((call->refused == RPC_ERROR_METHOD || is_no_answer(a)) && a->node->phase == NODE_READY &&
-        !strcmp(call->method, "state_getStorage")) {
+    if (first)
+        a->absent = !a->err.code && jv_is(call->result, JV_NULL);
+    if (first && (call->refused == RPC_ERROR_METHOD || is_no_answer(a) || a->absent) &&
+        a->node->phase == NODE_READY) {
         ask_nonce_of_runtime(a);
         return;
     }
-    if (no_endpoint_answers(a, LACK_STATE))
+    if (a->absent)
+        judge_absent(a);
+    if (a->err.code && no_endpoint_answers(a, LACK_STATE))
         log_warn("node.nonce_untold", "text=\"%s\"", a->err.text);
     a->cb(a);
 }

@@ -251,6 +251,98 @@ static void an_error_is_no_lack(void **state)
     }
 }
 
+/* ---- a state that an endpoint says it does not have ---- */
+
+enum { USED = 77 };
+
+struct asked_nonce {
+    struct node_ask ask;
+    bool done;
+};
+
+static void told(struct node_ask *ask)
+{
+    CONTAINER_OF(ask, struct asked_nonce, ask)->done = true;
+}
+
+static bool is_done(void *arg)
+{
+    const struct asked_nonce *q = arg;
+    return q->done;
+}
+
+/* The best block's account is null; the runtime answers this about its nonce, or, if NULL, nothing
+ * that anyone can use. */
+static bool absent(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                   const json_t *params)
+{
+    const char *of_runtime = f->hook_arg;
+    bool call = !strcmp(method, "state_call") &&
+                strstr(json_string_value(json_array_get(params, 0)), "AccountNonceApi");
+    if (call && of_runtime)
+        fake_answer(p, id, json_string(of_runtime));
+    else if (call)
+        fake_error(p, id, -32603, "Internal error", NULL);
+    else if (!strcmp(method, "state_getStorage") && json_array_size(params) == 1)
+        fake_answer(p, id, json_null());
+    else
+        return false;
+    return true;
+}
+
+static void ask_again(struct node_rig *rig, struct asked_nonce *q)
+{
+    q->done = false;
+    node_ask_nonce(rig->node, &q->ask, account, sizeof(account), told);
+    assert_true(run_until(rig->loop, is_done, q, rig_limit()));
+}
+
+/* Null is a nonce of 0 only for an account that has used none. */
+static void null_for_an_account(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t used;
+        const char *of_runtime;
+        bool leaves;
+        uint64_t nonce;
+    } cases[] = {
+        {USED, "0x4d000000", false, USED},
+        {USED, "0x00000000", false, 0}, /* it was reaped after the last final block */
+        {USED, NULL, true, USED},
+        {0, NULL, false, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct node_rig rig;
+        struct asked_nonce q = {0};
+        rig_start(&rig, 2, &polkadot);
+        struct fake *f = &rig.fake[0];
+        for (unsigned block = 1; block <= 3; block++)
+            fake_add(f, NULL, NULL);
+        for (unsigned block = 0; block <= 3; block++)
+            f->blocks[block].nonce = cases[i].used;
+        fake_copy(&rig.fake[1], f);
+        f->best = f->finalized = rig.fake[1].best = rig.fake[1].finalized = 3;
+        f->hook = absent;
+        f->hook_arg = (void *)(uintptr_t)cases[i].of_runtime;
+        rig_connect(&rig);
+        node_watch_account(rig.node, account, sizeof(account));
+        node_follow(rig.node, 1);
+        rig_wait_seen(&rig, 3);
+        ask_again(&rig, &q);
+        assert_int_equal(q.ask.err.code != 0, cases[i].leaves);
+        if (cases[i].leaves) {
+            rig_wait_ready(&rig, 2);
+            assert_non_null(strstr(rig.why.text, "which has used nonces"));
+            ask_again(&rig, &q);
+        }
+        assert_int_equal(q.ask.err.code, 0);
+        assert_int_equal(q.ask.number, cases[i].nonce);
+        assert_int_equal(rig.ready, cases[i].leaves ? 2 : 1);
+        rig_done(&rig);
+    }
+}
+
 static int load(void **state)
 {
     (void)state;
@@ -272,7 +364,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_connection_stays),    cmocka_unit_test(the_second_endpoint_is_asked),
         cmocka_unit_test(an_outage_loses_nothing), cmocka_unit_test(an_outage_for_ever),
-        cmocka_unit_test(an_error_is_no_lack),
+        cmocka_unit_test(an_error_is_no_lack),     cmocka_unit_test(null_for_an_account),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }

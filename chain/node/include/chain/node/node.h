@@ -283,6 +283,7 @@ struct node_ask {
     uint64_t lowest;                 /* node_ask_above: the lowest block to read */
     uint8_t account[ACCOUNT_ID_MAX]; /* node_ask_nonce */
     size_t account_len;
+    bool absent; /* the same: the state has no such account, says the endpoint */
 };
 /* The account's nonce in System.Account at the best block. The pool is not counted. */
 void node_ask_nonce(struct node *n, struct node_ask *a, const uint8_t *account_id, size_t len,
