@@ -2,8 +2,16 @@
 #ifndef MAIN_CHECK_H
 #define MAIN_CHECK_H
 
+#include <jansson.h>
+
 #include "config.h"
+#include "measure.h"
 #include "relay/service.h"
+
+/* Every line is a JSON object from here on. */
+void check_as_json(void);
+bool check_is_json(void);
+void check_json(json_t *line); /* takes it */
 
 /* One line. The text may quote a node, a server or the file. */
 void check_line(const char *mark, const char *what, const char *text);
@@ -19,5 +27,9 @@ void check_entries(const struct config_file *f);
 
 /* check_chain.c: connects to each endpoint in turn. */
 void check_chain(const struct service_config *c);
+
+/* check_measure.c: what the endpoint can do; shown: its URL without secrets. False: it takes no
+ * submissions. */
+bool check_measure(const char *shown, const struct measure_endpoint *at);
 
 #endif

@@ -1,9 +1,12 @@
 /* txrelay check: each endpoint by itself. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/hex.h"
+#include "base/host.h"
 #include "chain/codec/extrinsic.h"
 #include "chain/node/node.h"
 #include "check.h"
@@ -11,6 +14,7 @@
 
 enum {
     NODE_TIMEOUT_MS = 10000,
+    LAG_MOST = 16, /* blocks; a relay leaves an endpoint that is further behind for another one */
     KEPT_BLOCKS = 200, /* what a relay may need after an outage of as many blocks */
 };
 
@@ -23,6 +27,7 @@ struct probe {
     uint64_t height; /* of the old block */
     bool done, ready;
     uint8_t genesis[32];
+    char shown[300]; /* its URL */
     struct err why;
     const struct service_config *config;
 };
@@ -167,16 +172,22 @@ static void on_late(void *arg)
     end_probe(p);
 }
 
-/* True: a relay can use it. */
-static bool check_endpoint(const struct service_config *c, const char *const *url, uint8_t *genesis,
-                           bool *genesis_known)
+/* What is known of all endpoints after each was tried. */
+struct tried {
+    uint8_t genesis[32];
+    bool genesis_known;
+    size_t usable, submits; /* how many a relay can use, and how many of these take submissions */
+};
+
+static void check_endpoint(const struct service_config *c, const char *const *url,
+                           struct tried *tried)
 {
     struct probe p = {.loop = loop_new(), .config = c};
     struct node_config config = {.urls = url,
                                  .url_count = 1,
                                  .ca_file = c->ca_file,
                                  .insecure = c->chain_insecure,
-                                 .genesis = *genesis_known ? genesis : NULL,
+                                 .genesis = tried->genesis_known ? tried->genesis : NULL,
                                  .verify_blocks = c->verify_blocks,
                                  .allow_chopsticks = c->allow_chopsticks,
                                  .extensions = c->extensions,
@@ -188,7 +199,8 @@ static bool check_endpoint(const struct service_config *c, const char *const *ur
                                  .arg = &p};
     p.node = node_new(p.loop, &config, &p.why);
     if (p.node) {
-        check_line("", "endpoint", node_endpoint(p.node));
+        snprintf(p.shown, sizeof(p.shown), "%s", node_endpoint(p.node));
+        check_line("", "endpoint", p.shown);
         p.timer = loop_timer_new(p.loop, on_late, &p);
         loop_timer_at(p.timer, loop_now_ms(p.loop) + NODE_TIMEOUT_MS);
         node_open(p.node);
@@ -198,27 +210,56 @@ static bool check_endpoint(const struct service_config *c, const char *const *ur
         check_wrong("chain", p.why.text); /* a relay refuses it whatever the others are */
     else if (p.why.code)
         check_line(p.ready ? "warn" : "down", "chain", p.why.text);
-    if (p.ready && !*genesis_known) {
-        memcpy(genesis, p.genesis, sizeof(p.genesis));
-        *genesis_known = true;
+    if (p.ready) {
+        tried->usable++;
+        tried->genesis_known = true;
+        memcpy(tried->genesis, p.genesis, sizeof(p.genesis));
+        tried->submits +=
+            check_measure(p.shown, &(struct measure_endpoint){*url, c->ca_file, c->chain_insecure});
     }
     buf_done(&p.hashes);
     loop_free(p.loop);
-    return p.ready;
+}
+
+/* How far each endpoint is behind the best of them. */
+static void check_lags(const struct service_config *c)
+{
+    struct measure_endpoint *at = xcalloc(c->endpoint_count, sizeof(*at));
+    bool *has = xcalloc(c->endpoint_count, sizeof(*has));
+    uint64_t *best = xcalloc(c->endpoint_count, sizeof(*best)), highest = 0;
+    for (size_t i = 0; i < c->endpoint_count; i++)
+        at[i] = (struct measure_endpoint){c->endpoints[i], c->ca_file, c->chain_insecure};
+    measure_best(at, c->endpoint_count, has, best);
+    for (size_t i = 0; i < c->endpoint_count; i++)
+        highest = has[i] && best[i] > highest ? best[i] : highest;
+    for (size_t i = 0; i < c->endpoint_count; i++) {
+        char *shown = host_url_shown(c->endpoints[i]), text[400];
+        if (has[i])
+            snprintf(text, sizeof(text), "%.250s: block %llu, %llu behind the best endpoint", shown,
+                     (unsigned long long)best[i], (unsigned long long)(highest - best[i]));
+        else
+            snprintf(text, sizeof(text), "%.250s does not tell its best block", shown);
+        check_line(has[i] && highest - best[i] < LAG_MOST ? "ok" : "warn", "lag", text);
+        free(shown);
+    }
+    free(at);
+    free(has);
+    free(best);
 }
 
 void check_chain(const struct service_config *c)
 {
-    uint8_t genesis[32];
-    bool known = c->has_genesis;
-    size_t usable = 0;
-    if (known)
-        memcpy(genesis, c->genesis, sizeof(genesis));
+    struct tried tried = {.genesis_known = c->has_genesis};
+    if (c->has_genesis)
+        memcpy(tried.genesis, c->genesis, sizeof(tried.genesis));
     for (size_t i = 0; i < c->endpoint_count; i++)
-        usable += check_endpoint(c, &c->endpoints[i], genesis, &known);
-    if (!usable)
+        check_endpoint(c, &c->endpoints[i], &tried);
+    check_lags(c);
+    if (!tried.usable)
         check_wrong("chain", "no endpoint is usable");
-    else if (usable < c->endpoint_count)
+    else if (!tried.submits)
+        check_wrong("chain", "no endpoint takes submissions: see the lines marked warn");
+    else if (tried.usable < c->endpoint_count)
         check_caution(NULL, "chain",
                       "not every endpoint is usable: a relay passes over the others");
 }

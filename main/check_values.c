@@ -139,13 +139,19 @@ static void print_value(void *arg, const char *key, const char *text)
         put_shown(&shown, key, text);
     else
         buf_puts(&shown, default_of(key));
-    printf("  %-24s %-40s %s\n", key, buf_str(&shown), text ? from_of(arg, key) : "default");
+    const char *from = text ? from_of(arg, key) : "default";
+    if (check_is_json())
+        check_json(
+            json_pack("{s:s, s:s, s:s}", "key", key, "value", buf_str(&shown), "from", from));
+    else
+        printf("  %-24s %-40s %s\n", key, buf_str(&shown), from);
     buf_done(&shown);
 }
 
 void check_values(const struct config *c)
 {
     struct config copy = *c;
-    printf("configuration (%s)\n", c->path ? c->path : "no file");
+    if (!check_is_json())
+        printf("configuration (%s)\n", c->path ? c->path : "no file");
     config_values(c, print_value, &copy);
 }

@@ -20,10 +20,29 @@
 enum { CLOCK_BACK_S = 5 };
 
 static int bad; /* findings that stop a relay */
+static bool as_json;
+
+void check_as_json(void)
+{
+    as_json = true;
+}
+
+bool check_is_json(void)
+{
+    return as_json;
+}
+
+void check_json(json_t *line)
+{
+    char *text = json_dumps(line, JSON_COMPACT);
+    printf("%s\n", text);
+    free(text);
+    json_decref(line);
+}
 
 void check_good(const char *what, const char *text)
 {
-    printf("  ok    %-12s %s\n", what, text);
+    check_line("ok", what, text);
 }
 
 /* The text may quote a node, a server or the file. */
@@ -31,7 +50,11 @@ void check_line(const char *mark, const char *what, const char *text)
 {
     struct buf plain = {0};
     buf_put_plain(&plain, text, strlen(text));
-    printf("  %-5s %-12s %s\n", mark, what, buf_str(&plain));
+    if (as_json)
+        check_json(
+            json_pack("{s:s, s:s, s:s}", "mark", mark, "what", what, "text", buf_str(&plain)));
+    else
+        printf("  %-5s %-12s %s\n", mark, what, buf_str(&plain));
     buf_done(&plain);
 }
 
@@ -234,13 +257,16 @@ static int run_check(int argc, char **argv)
     struct service_config service;
     struct err err = {0};
     command_parse(&command_check, argc, argv, &a);
+    if (a.json)
+        check_as_json();
     int rc = cli_load(&a.flags, false, &config);
     if (rc)
         return rc;
     if (!a.flags.log_level)
         log_set_level(LOG_LEVEL_ERROR); /* what a relay would log stands in the report */
     check_values(&config);
-    printf("connections\n");
+    if (!a.json)
+        printf("connections\n");
     check_database(config.file);
     if (cli_service_config(&config, &service, &err)) {
         check_wrong("config", err.text);
@@ -256,13 +282,20 @@ static int run_check(int argc, char **argv)
         cli_service_config_done(&service);
     }
     config_done(&config);
-    printf("%s\n", bad ? "not ready: fix the lines marked BAD" : "ready");
+    if (a.json)
+        check_json(json_pack("{s:b}", "ready", !bad));
+    else
+        printf("%s\n", bad ? "not ready: fix the lines marked BAD" : "ready");
     return bad ? EXIT_FAILED : EXIT_OK;
 }
+
+static const struct argp_option options[] = {COMMAND_OPTION_JSON, {0}};
 
 const struct command command_check = {
     .name = "check",
     .role = "txrelay_relay",
     .run = run_check,
+    .options = options,
     .what = "explain the configuration and try every connection",
-    .doc = "Explain every value of the configuration and try every connection."};
+    .doc = "Explain every value of the configuration and try every connection. Each endpoint is "
+           "measured: what it answers, how far back, how fast."};

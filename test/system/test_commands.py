@@ -101,7 +101,8 @@ class Reading(unittest.TestCase):
         asked = {'status': ('status',), 'tail': None, 'wait': ('wait', str(self.good)), 'retry': ('retry', '--account', 'alice', '--dry-run'),
                  'history': ('history', str(self.good)), 'accounts': ('accounts',), 'blocked': ('blocked',), 'sites': ('sites',),
                  'policy': ('policy', 'alice'), 'feed': ('feed', 'show', 'prices'), 'token': ('token', 'list'),
-                 'webhook': ('webhook', 'list'), 'top': ('top',), 'audit': ('audit', '--config', relay.config), 'decode': None}
+                 'webhook': ('webhook', 'list'), 'top': ('top',), 'audit': ('audit', '--config', relay.config),
+                 'check': ('check', '--config', relay.config), 'decode': None}
         listed = re.findall(r'^  ([a-z]+) ', cli('--help').stdout, re.M)
         self.assertGreater(len(listed), 20)
         self.assertEqual({c for c in listed if '--json' in cli(c, '--help').stdout}, set(asked))
@@ -111,7 +112,7 @@ class Reading(unittest.TestCase):
         found = {}
         for command, args in asked.items():
             if args:
-                said = cli(*args, '--json', *(() if command == 'audit' else self.db)).stdout.splitlines()
+                said = cli(*args, '--json', *(() if '--config' in args else self.db)).stdout.splitlines()
                 found[command] = [json.loads(x) for x in said]
                 self.assertTrue(all(isinstance(x, dict) for x in found[command]), command)
         self.assertEqual({c for c, lines in found.items() if not lines}, {'sites'})

@@ -1,5 +1,8 @@
 """Endpoints that are no good for everything: of another chain, with limits, with closed methods, with pruned blocks. The next
 one is asked, the service goes on, and nothing waits without a word."""
+import json
+import re
+
 from harness import proc
 from harness.cases import CaseTest, load_tests  # noqa: F401
 from harness.liar import (NO_ANSWERS, UNAVAILABLE, Frozen, Lag, Liar, Limit, Pruned, Refusal, certificate, closed, closed_families,
@@ -327,8 +330,7 @@ class EndpointsTest(CaseTest):
     def test_what_is_no_answer(self):
         """To a question of the main job: by its kind, from the start and while it leads. A good second endpoint is asked.
         With TXRELAY_SOAK=full each kind for each method."""
-        # A state_getStorage of null says that the account does not exist, which is for others to contradict (test_liar).
-        cases = size([(m, k) for k in NO_ANSWERS for m in self.MAIN if (m, k) != ('state_getStorage', 'null')], self.MENDED)
+        cases = size([(m, k) for k in NO_ANSWERS for m in self.MAIN], self.MENDED)
         world = self.world('--block-ms', '100', start=False, call_timeout_ms=1000)
         for number, (method, kind) in enumerate(cases):
             with self.subTest(method, kind=kind):
@@ -349,7 +351,8 @@ class EndpointsTest(CaseTest):
 
     # Each found the relay at its first endpoint for ever, or a result unknown, though the second one had it.
     MENDED = [('chain_getHeader', 'cut'), ('events', 'null'), ('state_getStorage', 'silence'),
-              ('author_pendingExtrinsics', 'an empty object'), ('author_submitAndWatchExtrinsic', 'null'),
+              ('state_getStorage', 'null'), ('author_pendingExtrinsics', 'an empty object'),
+              ('author_submitAndWatchExtrinsic', 'null'),
               ('author_submitAndWatchExtrinsic', 'silence'), ('chain_getBlock', 'closed as too big'),
               ('state_queryStorageAt', 'a page')]
 
@@ -584,5 +587,41 @@ class EndpointsTest(CaseTest):
                      'chainHead_v1_header in place of chain_getHeader', 'chainHead_v1_follow in place of chain_subscribeNewHeads',
                      'chainHead_v1_storage in place of state_getStorage', f'author_pendingExtrinsics.*not this method',
                      'its body is there, its state is there', 'its body is gone, its state is gone', 'another chain',
-                     'not every endpoint is usable'):
+                     'not every endpoint is usable',
+                     # what was measured
+                     'rpc_methods +it lists [0-9]+ methods', 'submit +author_submitAndWatchExtrinsic [0-9]+ ms, author_submit',
+                     'pool +none; closed: author_pendingExtrinsics .RPC call is unsafe', 'heads +none; closed: chain_getHeader',
+                     'reach +headers of [0-9]+ blocks .all., bodies of [0-9]+ blocks .all.',
+                     'reach .*bodies of [0-9]+ blocks, states of [0-9]+ blocks before', 'answers +[0-9]+, half of them within [0-9]+ ms',
+                     'not this method: [0-9]', 'lag +ws://.*block [0-9]+, [0-9]+ behind'):
             self.assertRegex(done.stdout, text)
+
+    def test_check_measures_for_programs(self):
+        """One endpoint closes each way to submit: no relay could send. And one asks for a slower pace, and is behind."""
+        world = self.world('--block-ms', '100')
+        proc.wait_for('blocks', lambda: world.best() > 50)
+        mute = self.liar(world, closed(*self.SUBMISSIONS, 'rpc_methods'))
+        lag, limit = Lag(world.chain, 40), Limit(20, 10)
+        slow = Liar(world.chain.ws, lag.lie)
+        slow.reply = lambda method, params: limit(method, params) or lag.reply(method, params)
+        self.addCleanup(slow.close)
+        relay = world.relay('checked', endpoints=[mute.url, slow.url], start=False)
+        lines = [json.loads(line) for line in cli('check', '--config', relay.config, '--json').stdout.splitlines()]
+        first, second = [line for line in lines if 'methods' in line]
+        is_of = {m['method']: (m['is'], m['listed']) for m in first['methods']}
+        self.assertEqual({is_of[method] for method in self.SUBMISSIONS}, {('closed', None)})
+        self.assertEqual({i for method, (i, _) in is_of.items() if method not in self.SUBMISSIONS and '_v1_' not in method}, {'open'})
+        self.assertEqual({m['is'] for m in second['methods'] if m['method'].startswith('author_')}, {'open'})
+        self.assertIn('too many', second['refused'])
+        self.assertTrue(second['reach']['states']['all'])
+        behind = [int(re.search('([0-9]+) behind', line['text'])[1]) for line in lines if line.get('what') == 'lag']
+        self.assertEqual(behind[0], 0)
+        self.assertIn(behind[1], range(30, 51))
+        self.assertEqual(lines[-1], {'ready': True})
+
+    def test_check_where_nothing_can_be_sent(self):
+        world = self.world('--block-ms', '100')
+        relay = world.relay('checked', endpoints=[self.liar(world, closed(*self.SUBMISSIONS)).url], start=False)
+        done = cli('check', '--config', relay.config, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, 'BAD +chain +no endpoint takes submissions')
