@@ -269,6 +269,19 @@ uint64_t election_slow(const struct election *e, uint32_t *ret_lasts_ms)
     return ms > *ret_lasts_ms / 3 ? ms : 0;
 }
 
+bool election_unled(const struct election *e, int account, bool *ret_in_way, const char **ret_why)
+{
+    bool unled = elector_unled(e->core, account, ret_in_way);
+    const struct candidate *c = e->candidates[account];
+    *ret_why = "";
+    for (size_t i = 0; i < ARRAY_LEN(c->said); i++)
+        if (c->said[i].code)
+            *ret_why = c->said[i].text;
+    if (*ret_in_way && c->in_way[0])
+        *ret_why = c->in_way;
+    return unled;
+}
+
 void election_stats(const struct election *e, int account, struct election_stats *ret_stats)
 {
     PRE(account >= 0 && (size_t)account < e->count);

@@ -21,7 +21,9 @@ struct candidate {
     struct {
         int code;          /* of the last answer; 0: none failed */
         uint64_t again_ms; /* when to log the same again */
+        char text[160];    /* of the error */
     } said[REQUEST_COUNT];
+    char in_way[160];      /* the session that has its lock; "": not known */
     uint64_t lock_told_ms; /* when to log again that another session has the lock */
     struct election_stats stats;
 };

@@ -91,6 +91,7 @@ void elector__retire(struct elector *e, struct elector_account *a, uint64_t now,
 
 static void retire_after_error(struct elector *e, struct elector_account *a, uint64_t now)
 {
+    a->unled = true; /* or another one has it, which a scan will show */
     elector__retire(e, a, now, backoff_next(&a->backoff, &e->rng));
 }
 

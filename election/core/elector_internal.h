@@ -34,6 +34,7 @@ struct elector_account {
     bool hurry;          /* notified that the account is free while a request was in flight */
     bool scanned;        /* has been a follower since the scan in flight was sent */
     bool orphan;         /* in the last scan its lock was taken without any claim */
+    bool unled, in_way;  /* nobody leads it, by what was seen last; a session has its lock */
     bool evicts;         /* at `due` it evicts the hung holder and does not bid */
     uint8_t evict_tries; /* lock attempts since the holder was evicted; 0 = not evicting */
     struct backoff backoff;

@@ -98,6 +98,32 @@ static void act(struct elector *e, struct elector_account *a, uint64_t now,
     }
 }
 
+/* Of those that were asked about, who is not in the answer is led as before. A claim counts until
+ * its second expiry. */
+static void note_unled(struct elector *e, const struct elector_event *ev)
+{
+    for (size_t i = 0; i < e->scan_count; i++) {
+        struct elector_account *a = &e->accounts[e->scan_accounts[i]];
+        if (waits(a))
+            a->unled = a->in_way = false;
+    }
+    for (size_t i = 0; i < ev->scan.count; i++) {
+        const struct elector_view *seen = &ev->scan.seen[i];
+        struct elector_account *a = &e->accounts[ev->scan.accounts[i]];
+        bool free_account = !seen->holder || !seen->holder[0];
+        a->unled = waits(a) && (free_account || seen->expiry_2_left_ms <= 0);
+        a->in_way = a->unled && seen->taken;
+    }
+}
+
+bool elector_unled(const struct elector *e, int account, bool *ret_in_way)
+{
+    PRE(account >= 0 && (size_t)account < e->count);
+    const struct elector_account *a = &e->accounts[account];
+    *ret_in_way = a->in_way;
+    return a->unled && a->state != ELECTOR_LEADER;
+}
+
 void elector__on_scan_reply(struct elector *e, uint64_t now, const struct elector_event *ev)
 {
     PRE(e->scanning);
@@ -113,6 +139,7 @@ void elector__on_scan_reply(struct elector *e, uint64_t now, const struct electo
     e->scan_at = e->scan_sent + pause > now + rest ? e->scan_sent + pause : now + rest;
     if (!elector__bids(e))
         return;
+    note_unled(e, ev);
     for (size_t i = 0; i < ev->scan.count; i++) {
         const struct elector_view *seen = &ev->scan.seen[i];
         struct elector_account *a = &e->accounts[ev->scan.accounts[i]];

@@ -35,7 +35,7 @@ void elector__promote(struct elector *e, struct elector_account *a)
     a->epoch = a->orphan_claim;
     a->orphan_claim = 0;
     a->sent = a->asked;
-    a->suspect = a->hurry = a->leaving = false;
+    a->suspect = a->hurry = a->leaving = a->unled = a->in_way = false;
     a->preferred_for = 0;
     a->evict_tries = 0;
     a->ask_at = 0;

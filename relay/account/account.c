@@ -152,7 +152,7 @@ void account_promote(struct account *a, int64_t epoch)
     a->turn = (struct turn){0};
     a->read_error[0] = 0;
     a->held = (struct account_held){0};
-    obstacle_forget(&a->obstacle);
+    service_obstacle_over(a);
     log_info("leader.acquired", "account=%s scope=%lld holder=%s epoch=%lld", a->alias,
              (long long)a->lock_key, a->service->holder, (long long)epoch);
     account_poll(a, (struct poll_event){.type = POLL_EV_LED});
@@ -176,6 +176,7 @@ void account_demote(struct account *a, const char *reason)
     a->generation++;
     a->role = ACCOUNT_FOLLOWER;
     a->service->account_events++;
+    obstacle_forget(&a->obstacle);
     account_ahead_drop(a);
     a->leaving = false;
     a->epoch = 0;

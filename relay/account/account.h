@@ -3,7 +3,7 @@
  *
  *   account.c         promotion and demotion, events in, effects out, the account's timer
  *   account_read.c    pending rows, the outbox with its doorbell, cancellations
- *   account_held.c    a row of the outbox that an application holds
+ *   account_held.c    rows of the outbox that are passed over
  *   account_store.c   the leader's writes
  *   account_presigned.c  what was signed elsewhere
  *   account_adopt.c   what a database that lost commits does not know
@@ -24,17 +24,21 @@
 #include "relay/progress.h"
 #include "relay/service.h"
 #include "relay/status.h"
+#include "store/outbox.h"
 #include "store/sample.h"
 
 struct service;
 struct site_host;
 
-/* Which row of the outbox an application holds, by what was read last. */
+/* Which row of the outbox an application holds, and which one that was signed elsewhere waits for
+ * lower nonces, by what was read last. */
 struct account_held {
     int64_t id; /* 0: none */
     char by[160];
     uint64_t since_ms, read_ms;
-    uint64_t log_ms; /* when to log it again */
+    uint64_t log_ms;  /* when to log it again */
+    int64_t waits_id; /* 0: none */
+    char waits[200];
 };
 
 /* One signing account of this relay. */
@@ -105,8 +109,8 @@ void account_lost(struct account *a,
 /* account_read.c: the chunk that was asked for ahead is no longer wanted */
 void account_ahead_drop(struct account *a);
 
-/* account_held.c: what a read of the outbox has found; id 0: nothing is held */
-void account_held_read(struct account *a, int64_t id, const char *by);
+/* account_held.c: what a read of the outbox has found */
+void account_held_read(struct account *a, const struct store_outbox *r);
 /* account_held.c: it lasts */
 void account_held_obstacle(const struct account *a, uint64_t now, struct obstacle *ret);
 

@@ -265,7 +265,7 @@ static void fetched(struct store_req *req)
     struct account *a = op->account;
     if (!req->err.code) {
         query_worked(a, "outbox");
-        account_held_read(a, op->u.outbox.held_id, op->u.outbox.held_by);
+        account_held_read(a, &op->u.outbox);
     }
     if (op_current(op)) {
         if (req->err.code) {

@@ -112,8 +112,8 @@ static double age(uint64_t at_ms, uint64_t now_ms)
     LED("txrelay_election_acquisition_seconds", GAUGE,                                             \
         a->elected ? (double)e->acquire_ms / MS_PER_S : (double)NAN,                               \
         "From the last successful bid to the lead.")                                               \
-    LED("txrelay_blocked", GAUGE, *a->obstacle != 0,                                               \
-        "Whether the account makes no progress: txrelay blocked says why.")                        \
+    EACH("txrelay_blocked", GAUGE, led || *a->obstacle ? *a->obstacle != 0 : (double)NAN,          \
+         "Whether the account makes no progress: txrelay blocked says why.")                       \
     LED("txrelay_in_flight", GAUGE, (double)a->manager.open, "Nonces in use.")                     \
     LED("txrelay_window", GAUGE, a->manager.window, "Most nonces in use that are in no block.")    \
     LED("txrelay_unsent", GAUGE, (double)a->manager.unsent,                                        \
@@ -236,6 +236,19 @@ static void obstacles(struct buf *out, const struct service_status *s)
     }
 }
 
+static void own_obstacle(struct buf *out, const struct service_status *s)
+{
+    static const struct metric metric = {
+        "txrelay_relay_blocked_seconds", METRIC_GAUGE,
+        "For how long something has kept this relay from its work, with the reason "
+        "(docs/obstacles.md)."};
+    const struct metric_label labels[] = {{"reason", s->obstacle}, {NULL, NULL}};
+    if (!*s->obstacle)
+        return;
+    metric_head(out, &metric);
+    metric_sample(out, &metric, labels, (double)s->obstacle_ms / MS_PER_S);
+}
+
 static bool any_stage(const struct account_status *a)
 {
     for (enum relay_stage i = 0; i < RELAY_STAGES; i++)
@@ -307,6 +320,7 @@ void metrics_text(struct buf *out, const struct service_status *s, const struct 
     account_samples(out, s, now_ms);
     outcomes(out, s);
     obstacles(out, s);
+    own_obstacle(out, s);
     stages(out, s);
 }
 
@@ -320,7 +334,8 @@ bool health_ready(const struct service_status *s, struct buf *ret_reasons)
     if (s->phase == SERVICE_STARTING && progress[0])
         buf_printf(ret_reasons, "it %s\n", progress);
     if (!s->standalone && !s->database_up)
-        buf_printf(ret_reasons, "the database is not reachable\n");
+        buf_printf(ret_reasons, "the database is not reachable%s%s\n",
+                   s->database_error[0] ? ": " : "", s->database_error);
     if (!s->chain_up)
         buf_printf(ret_reasons, "no endpoint of the chain is usable%s%s\n",
                    s->chain_error[0] ? ": " : "", s->chain_error);

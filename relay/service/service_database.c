@@ -1,6 +1,7 @@
 /* The room of the database: two sessions, what the relay says while they are away, and the
  * listener's and the election's state that hangs on them. A standalone relay has a memory store in
  * its place (standalone.c). */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -55,6 +56,7 @@ static void log_reason(struct database *d, const struct err *err)
 static void came_up(struct database *d)
 {
     d->was_up = true;
+    d->room.service->store_error[0] = 0;
     log_info("database.up", "relay=%s", d->room.service->name);
     loop_timer_stop(d->health);
 }
@@ -84,6 +86,8 @@ static void on_store_state(void *arg, enum store_state state, const struct err *
     struct service *s = d->room.service;
     bool up = state == STORE_UP;
     bool permanent = err && err_class(err->code) == ERR_CLASS_PERMANENT;
+    if (err)
+        snprintf(s->store_error, sizeof(s->store_error), "%.299s", err->text);
     if (up == s->store_up && !permanent) {
         if (!up && err && err->code != d->down_code)
             log_reason(d, err);

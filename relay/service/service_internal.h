@@ -46,6 +46,7 @@ struct service {
     struct tally_row *tally_unused;
     bool store_up, node_ready;
     char node_error[300];   /* why no endpoint is usable; "": one is */
+    char store_error[300];  /* why there is no database; "": there is one, or nothing is known */
     struct ability ability; /* to act for the accounts that it leads */
     uint8_t genesis
         [32]; /* of the chain that the accounts are registered for: the node may be away since */
@@ -78,6 +79,9 @@ bool service_ready(const struct service *s, struct buf *ret_reasons);
 /* service_feeds.c: this relay leads the account, or (epoch 0) not any more */
 void service_feeds_lead(struct service *s, const struct account *a, int64_t epoch);
 void service_feeds_metrics(const struct service *s, struct buf *out);
+
+/* service_obstacles.c: this relay leads it from now on, so what a follower saw is over */
+void service_obstacle_over(struct account *a);
 
 /* service_http.c */
 void service_guests_metrics(const struct service *s, struct buf *out);

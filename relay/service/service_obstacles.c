@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "service/obstacles.h"
 #include "service/service_internal.h"
 
 enum {
@@ -18,20 +19,12 @@ enum {
 
 struct service_obstacles {
     struct room room;
-    struct loop_timer *timer;  /* NULL: closed */
-    bool storing;              /* one request at a time */
-    size_t next;               /* where the next pass begins to collect what is to be stored */
-    bool behind;               /* in this pass: an account waits for a block that the node lacks */
-    uint64_t behind_since;     /* 0: none does */
-    struct obstacle_track own; /* the relay's */
-    bool storing_own;
-};
-
-/* The request that says what keeps the relay. */
-struct own_writing {
-    struct store_relay_obstacle run;
-    struct service *service;
-    struct obstacle said;
+    struct loop_timer *timer; /* NULL: closed */
+    bool storing;             /* one request at a time */
+    size_t next;              /* where the next pass begins to collect what is to be stored */
+    bool behind;              /* in this pass: an account waits for a block that the node lacks */
+    uint64_t behind_since;    /* 0: none does */
+    struct obstacles_own own;
 };
 
 /* The request that is out, with copies of what it says. */
@@ -45,23 +38,12 @@ struct writing {
 
 /* ---- what an account's leader sees ---- */
 
-static void from_endpoints(struct obstacle *ret, enum obstacle_code code, const char *text)
-{
-    if (!text)
-        return;
-    size_t i = 0;
-    for (; i + 1 < sizeof(ret->text) && text[i]; i++)
-        ret->text[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
-    ret->text[i] = 0;
-    ret->code = code;
-}
-
 /* What endpoints do not agree about. */
 static void see_endpoints(const struct service *s, const struct account *a, struct obstacle *ret)
 {
-    from_endpoints(ret, OBSTACLE_BEHIND, node_slow(s->node));
-    from_endpoints(ret, OBSTACLE_UNCONFIRMED, node_unconfirmed(s->node));
-    from_endpoints(ret, OBSTACLE_CONTRADICTED, node_contradicted(s->node, (size_t)a->index));
+    obstacles_put(ret, OBSTACLE_BEHIND, node_slow(s->node));
+    obstacles_put(ret, OBSTACLE_UNCONFIRMED, node_unconfirmed(s->node));
+    obstacles_put(ret, OBSTACLE_CONTRADICTED, node_contradicted(s->node, (size_t)a->index));
 }
 
 /* What only its doors know goes with what its manager knows. */
@@ -85,6 +67,24 @@ static void see(const struct service *s, const struct account *a, uint64_t now,
         see_endpoints(s, a, ret);
     if (ret->code == OBSTACLE_NONE)
         account_held_obstacle(a, now, ret);
+}
+
+/* What a follower sees: nobody leads the account. The views say so as well, where it has something
+ * to do. */
+static void see_unled(const struct service *s, const struct account *a, struct obstacle *ret)
+{
+    bool in_way;
+    const char *why;
+    char text[sizeof(ret->text)];
+    if (!election_unled(s->election, a->index, &in_way, &why))
+        return;
+    if (in_way)
+        snprintf(text, sizeof(text), "nobody leads it: its lock is held by %s",
+                 *why ? why : "a session that is no relay's");
+    else
+        snprintf(text, sizeof(text), "nobody leads it, and this relay has not got it%s%s",
+                 *why ? ": " : "", why);
+    obstacles_put(ret, in_way ? OBSTACLE_FOREIGN_LOCK : OBSTACLE_NO_LEADER, text);
 }
 
 /* ---- the table ---- */
@@ -149,11 +149,6 @@ static void log_account(const struct account *a, bool over, uint64_t now)
                  obstacle_name(t->now.code), t->now.text);
 }
 
-/* ---- the relay's own ---- */
-
-enum { CLOCK_BACK_S = 5 };
-static const double QUEUE_SHUT = 0.25; /* queue_measure in schema/functions */
-
 bool service_leads(const struct service *s)
 {
     for (size_t i = 0; i < s->account_count; i++)
@@ -165,121 +160,6 @@ bool service_leads(const struct service *s)
 bool service_waits_for_block(const struct service *s)
 {
     return s->obstacles->behind;
-}
-
-/* What keeps a relay that leads nothing from taking over: also a node that is far behind, which is
- * left. The accounts of a leader show it themselves. */
-static bool see_node(const struct service *s, struct obstacle *ret)
-{
-    if (node_info(s->node))
-        return false;
-    ret->code = OBSTACLE_NODE;
-    snprintf(ret->text, sizeof(ret->text), "no endpoint is usable, so it cannot take over: %s",
-             s->node_error);
-    return true;
-}
-
-/* Claims and renewals come back so late that leaders change although nothing is wrong with them. */
-static bool see_control(const struct service *s, struct obstacle *ret)
-{
-    uint32_t lasts;
-    uint64_t ms = s->store_up ? election_slow(s->election, &lasts) : 0;
-    if (!ms)
-        return false;
-    ret->code = OBSTACLE_CONTROL;
-    snprintf(
-        ret->text, sizeof(ret->text),
-        "the session database.url answers after %llu ms, and a relay leads for %u ms without a "
-        "renewal: it may lose accounts. Raise leadership.expiry_1_ms, or run it nearer to the "
-        "database",
-        (unsigned long long)ms, lasts);
-    return true;
-}
-
-static void see_listener(const struct service *s, struct obstacle *ret)
-{
-    struct listen_status l;
-    if (!s->store_up || !service_listen_status(s, &l))
-        return; /* the database is away: the rest follows from that */
-    if (!l.live)
-        from_endpoints(ret, OBSTACLE_LISTENER, l.why);
-    else if (l.queue_usage >= QUEUE_SHUT)
-        from_endpoints(ret, OBSTACLE_QUEUE,
-                       "the server's notification queue fills up, so nothing is notified: rows are "
-                       "found by polls");
-    else if (l.clock_back_s >= CLOCK_BACK_S)
-        from_endpoints(ret, OBSTACLE_CLOCK,
-                       "the server's clock is behind the time that the database had reached");
-}
-
-static void own_stored(struct store_req *req)
-{
-    struct own_writing *w = CONTAINER_OF(req, struct own_writing, run.req);
-    struct service *s = w->service;
-    if (err_is_refused(req->err.code))
-        log_error("store.refused", "write=relay_obstacle code=%s sqlstate=%s text=\"%s\"",
-                  err_name(req->err.code), req->err.sqlstate, req->err.text);
-    if (req->err.code)
-        obstacle_unstored(&s->obstacles->own);
-    s->obstacles->storing_own = false;
-    store_req_done(req);
-    free(w);
-    service_op_done(s);
-}
-
-static void store_own(struct service *s, bool over, uint64_t now)
-{
-    struct service_obstacles *o = s->obstacles;
-    struct own_writing *w = xcalloc(1, sizeof(*w));
-    w->service = s;
-    w->said = o->own.now;
-    w->run = (struct store_relay_obstacle){
-        .holder = s->holder,
-        .code = over ? NULL : obstacle_name(w->said.code),
-        .text = over ? NULL : w->said.text,
-        .since_ms = (int64_t)(now - o->own.since),
-    };
-    o->storing_own = true;
-    s->ops++;
-    store_relay_obstacle_start(s->store, &w->run, own_stored);
-}
-
-static void log_own(const struct service *s, bool over, uint64_t now)
-{
-    const struct obstacle_track *t = &s->obstacles->own;
-    if (over)
-        log_info("relay.goes_on", "relay=%s after_ms=%llu was=%s", s->name,
-                 (unsigned long long)(now - t->since), obstacle_name(t->now.code));
-    else
-        log_warn("relay.blocked", "relay=%s for_ms=%llu code=%s text=\"%s\"", s->name,
-                 (unsigned long long)(now - t->since), obstacle_name(t->now.code), t->now.text);
-}
-
-static void check_own(struct service *s)
-{
-    struct service_obstacles *o = s->obstacles;
-    uint64_t now = loop_now_ms(s->loop);
-    struct obstacle seen = {0};
-    if (s->standalone || s->phase != SERVICE_RUNNING)
-        return;
-    if (!see_control(s, &seen) && (service_leads(s) || !see_node(s, &seen)))
-        see_listener(s, &seen);
-    /* These two were measured seconds ago, and do not come and go. */
-    if (!o->own.since && (seen.code == OBSTACLE_QUEUE || seen.code == OBSTACLE_CLOCK))
-        o->own.since = now > OBSTACLE_AFTER_MS ? now - OBSTACLE_AFTER_MS : 1;
-    unsigned actions = obstacle_step(&o->own, now, &seen);
-    bool over = actions & OBSTACLE_OVER;
-    if ((actions & OBSTACLE_STORE) && s->store_up && !o->storing_own) {
-        store_own(s, over, now);
-    } else if (actions & OBSTACLE_STORE) {
-        obstacle_unstored(&o->own);
-        if (over)
-            return; /* it is over at a later check, when that can be stored */
-    }
-    if (actions & (OBSTACLE_TELL | OBSTACLE_OVER))
-        log_own(s, over, now);
-    if (over)
-        obstacle_forget(&o->own);
 }
 
 /* ---- once a second ---- */
@@ -310,6 +190,29 @@ static void check_account(struct service *s, struct account *a, struct writing *
         obstacle_forget(&a->obstacle);
 }
 
+/* It has no epoch to write to the table with. */
+static void check_follower(struct service *s, struct account *a, size_t *lines)
+{
+    uint64_t now = loop_now_ms(s->loop);
+    struct obstacle seen = {0};
+    if (s->standalone || s->phase != SERVICE_RUNNING || !s->store_up)
+        return;
+    see_unled(s, a, &seen);
+    unsigned actions = obstacle_step(&a->obstacle, now, &seen);
+    bool over = actions & OBSTACLE_OVER;
+    if ((actions & (OBSTACLE_TELL | OBSTACLE_OVER)) && (*lines)++ < LINES_MAX)
+        log_account(a, over, now);
+    if (over)
+        obstacle_forget(&a->obstacle);
+}
+
+void service_obstacle_over(struct account *a)
+{
+    if (obstacle_lasts(&a->obstacle))
+        log_account(a, true, loop_now_ms(a->service->loop));
+    obstacle_forget(&a->obstacle);
+}
+
 /* Some blocks behind all the time, a node would be asked nothing for ever. */
 static void leave_what_is_behind(struct service *s)
 {
@@ -334,8 +237,10 @@ static void check_all(void *arg)
         struct account *a = &s->accounts[(o->next + i) % s->account_count];
         if (a->role == ACCOUNT_LEADER)
             check_account(s, a, &w, &lines);
+        else
+            check_follower(s, a, &lines);
     }
-    check_own(s);
+    obstacles_own_check(s, &o->own);
     if (lines > LINES_MAX)
         log_warn("account.blocked", "more=%zu text=\"so are, or were, other accounts\"",
                  lines - LINES_MAX);
@@ -352,7 +257,7 @@ static void check_all(void *arg)
 
 /* ---- the room ---- */
 
-static void obstacles_run(struct room *r)
+static void obstacles_begin(struct room *r)
 {
     struct service *s = r->service;
     loop_timer_at(s->obstacles->timer, loop_now_ms(s->loop) + CHECK_MS);
@@ -375,16 +280,12 @@ static void obstacles_free(struct room *r)
 
 static void obstacles_status(const struct room *r, struct service_status *ret)
 {
-    const struct service *s = r->service;
-    const struct obstacle_track *t = &s->obstacles->own;
-    bool blocked = obstacle_lasts(t);
-    ret->obstacle = blocked ? obstacle_name(t->now.code) : "";
-    ret->obstacle_text = blocked ? t->now.text : "";
-    ret->obstacle_ms = blocked ? loop_now_ms(s->loop) - t->since : 0;
+    obstacles_own_status(r->service, &r->service->obstacles->own, ret);
 }
 
 static const struct room_ops ops = {.name = "obstacles",
-                                    .run = obstacles_run,
+                                    .open = obstacles_begin, /* the database may be away */
+                                    .run = obstacles_begin,
                                     .close = obstacles_close,
                                     .free = obstacles_free,
                                     .status = obstacles_status};

@@ -62,7 +62,7 @@ static void fill_account(const struct service *s, const struct account *a,
                                    .phase = manager_phase(a->manager),
                                    .manager = manager_view_of(a->manager),
                                    .progress = a->progress};
-    bool blocked = a->role == ACCOUNT_LEADER && obstacle_lasts(&a->obstacle);
+    bool blocked = obstacle_lasts(&a->obstacle);
     ret->obstacle = blocked ? obstacle_name(a->obstacle.now.code) : "";
     ret->obstacle_text = blocked ? a->obstacle.now.text : "";
     ret->obstacle_ms = blocked ? loop_now_ms(s->loop) - a->obstacle.since : 0;
@@ -82,6 +82,7 @@ void service_status(const struct service *s, struct service_status *ret)
                                    .chain_up = s->node_ready,
                                    .chain_error = s->node_error,
                                    .database_up = s->store_up,
+                                   .database_error = s->store_error,
                                    .endpoint = "",
                                    .spec_name = "",
                                    .obstacle = "",

@@ -22,12 +22,14 @@ CREATE OR REPLACE VIEW txrelay.unled_accounts AS
         < (SELECT greatest(clock_timestamp() + h.clock_offset, h.reached) FROM txrelay.high_water h WHERE h.one) - interval '5 s'; -- steady_clock
 
 -- Why the transactions of an account are not done yet; NULL: nothing keeps it from going on. What only
--- blocked_accounts knows (locks and rows in other hands) is not asked here.
+-- blocked_accounts knows (rows in other hands) is not asked here.
 CREATE OR REPLACE FUNCTION txrelay.account_waits(p_account int) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 BEGIN
     RETURN (SELECT CASE WHEN a.paused THEN format('%s: %s', coalesce(a.suspension, 'paused'), a.paused_reason)
-            WHEN u.reason IS NOT NULL THEN 'no_leader: ' || u.reason
+            WHEN u.reason IS NOT NULL THEN coalesce((SELECT 'foreign_lock: nobody leads it: its lock is held by ' || session_text(x.pid)
+                FROM leadership l JOIN lock_holders x ON x.lock_key = l.lock_key WHERE l.subject = a.account LIMIT 1),
+                'no_leader: ' || u.reason)
             WHEN a.reconcile_from IS NOT NULL THEN 'lost_commits: what lost commits have sent may still be included'
             ELSE (SELECT format('%s: %s', o.code, o.detail) FROM leader_obstacle o WHERE o.account = a.account) END
         FROM accounts a LEFT JOIN unled_accounts u ON u.account = a.account WHERE a.account = p_account);

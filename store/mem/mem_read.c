@@ -136,6 +136,18 @@ static int64_t reserved(const struct mem_account *a, int64_t next)
     return lowest;
 }
 
+/* The first one that waits for lower nonces, if a leader has noted that. */
+static const struct mem_row *waiting(const struct mem_account *a, int64_t next)
+{
+    const struct mem_row *first = NULL;
+    LIST_EACH (p, &a->signed_rows) {
+        const struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
+        if (row->nonce > next && row->waits && (!first || by_nonce(&row, &first) < 0))
+            first = row;
+    }
+    return first;
+}
+
 static size_t list_count(const struct list *head)
 {
     size_t n = 0;
@@ -151,8 +163,18 @@ void mem__outbox(struct mem_session *s, struct store_outbox *r)
     r->reserved = -1;
     r->held_id = 0;
     r->held_by = "";
+    r->waits_id = 0;
+    r->waits = "";
     struct mem_account *a = mem__fence(s->db, r->account, r->epoch, &r->req.err);
-    if (!a || a->paused)
+    if (!a)
+        return;
+    struct mem_answer *answer = mem__answer(&r->req);
+    const struct mem_row *first = waiting(a, r->next_nonce);
+    if (first) {
+        r->waits_id = first->id;
+        r->waits = mem__put_text(answer, first->waits);
+    }
+    if (a->paused)
         return;
     size_t signed_count = list_count(&a->signed_rows), limit = r->limit;
     size_t calls = list_empty(&a->outbox) ? 0 : limit < 64 ? limit : list_count(&a->outbox);
@@ -163,7 +185,6 @@ void mem__outbox(struct mem_session *s, struct store_outbox *r)
         r->reserved = reserved(a, r->next_nonce);
     if (signed_count)
         n += pick_signed(a, r, signed_count, rows + n, &held);
-    struct mem_answer *answer = mem__answer(&r->req);
     if (held) {
         char text[40];
         snprintf(text, sizeof(text), "blocked by backend %u", held->held->pid);

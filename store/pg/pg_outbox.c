@@ -99,7 +99,10 @@ static void decode_outbox(struct store_req *req, const struct conn_result *r)
     for (size_t i = 0; i < n; i++) {
         row.row = (int)i;
         if (conn_result_is_null(rows, (int)i, 1)) { /* passed over: one of each kind at most */
-            if (!box->held_id) {
+            if (pg_get_bool(&row, 12)) {
+                box->waits_id = pg_get_int(&row, 0, 0);
+                box->waits = pg_get_text(&row, 4, "");
+            } else if (!box->held_id) {
                 box->held_id = pg_get_int(&row, 0, 0);
                 box->held_by = pg_get_text(&row, 4, "");
             }
@@ -138,6 +141,8 @@ void store_pg__outbox(struct store *base, struct store_outbox *r)
     r->reserved = -1;
     r->held_id = 0;
     r->held_by = "";
+    r->waits_id = 0;
+    r->waits = "";
     pg_put_int4(&a, r->account);
     pg_put_int8(&a, r->epoch);
     pg_put_int4(&a, (int32_t)r->limit);

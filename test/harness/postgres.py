@@ -80,6 +80,7 @@ class Postgres:
     def query(self, sql, args=None):
         """Rows of one statement, on a new session or, in a copy, on that of an earlier statement where no test can see the
         difference: tests poll, and a new session costs the server more than most statements."""
+        assert not sql.startswith('SELECT FROM'), 'psycopg2 gives no rows that have no column'
         keep = self._idle is not None and not OF_A_SESSION.search(sql)
         db = (self._idle_session() if keep else None) or self.connect()
         try:

@@ -183,7 +183,7 @@ class Faults(unittest.TestCase):
         self.block()
         kept = self.chain.rpc('chain_getBlockHash')
         self.wait('the rest in a block', lambda: self.states()[2:] == [('in_block', kept)] * 3)
-        self.assertFalse(self.pg.query('SELECT FROM txrelay.finished_transactions WHERE id = ANY(%s)',
+        self.assertFalse(self.pg.query('SELECT 1 FROM txrelay.finished_transactions WHERE id = ANY(%s)',
                                        (list(self.committed.values()),)))
         self.chain.rpc('dev_holdFinality', False)
         on_chain = self.finish()

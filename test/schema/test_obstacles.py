@@ -68,6 +68,15 @@ class Obstacles(Case):
         self.assertIn('turn: ', self.waits(tx))
         self.assertEqual(self.tell(epoch, None), 0)
 
+    def test_each_code_of_leaders(self):
+        """But those that the account's own row says."""
+        epoch, (tx,) = self.pending()
+        for code in reasons('OBSTACLES'):
+            shown = code not in ('suspended', 'lost_commits')
+            self.tell(epoch, code, f'because of {code}')
+            self.assertEqual([r['code'] for r in self.blocked()], [code] * shown)
+            self.assertEqual(self.waits(tx) == f'{code}: because of {code}', shown)
+
     def test_of_a_pending_transaction(self):
         epoch, (tx,) = self.pending()
         self.tell(epoch, 'head', 'nonce 0 holds up the account')
@@ -193,8 +202,12 @@ class Obstacles(Case):
         other = self.session('app')
         other.rows('SELECT pg_advisory_lock(%s)', self.owner.value('SELECT lock_key FROM txrelay.leadership'))
         self.assertEqual([r['code'] for r in self.blocked()], ['foreign_lock'])
+        tx, = self.enqueue()
+        self.owner.rows("UPDATE txrelay.accounts SET created_at = created_at - interval '10 s'")
+        self.assertTrue(self.waits(tx).startswith('foreign_lock: nobody leads it: its lock is held by backend'), self.waits(tx))
         other.rows('SELECT pg_advisory_unlock_all()')
-        self.assertEqual(self.blocked(), [])
+        self.assertEqual([r['code'] for r in self.blocked()], ['no_leader'])
+        self.assertTrue(self.waits(tx).startswith('no_leader: '))
 
     def test_presigned(self):
         self.lead()

@@ -141,7 +141,7 @@ class Queue(Base):
         self.others.query('SELECT pg_terminate_backend(%s)', (self.stuck.info.backend_pid,))
         proc.wait_for('a relay to see it', lambda: not world.pg.value(SHUT), 120)
         # While the server removes the queue's files a listener may be without an answer, and say so.
-        proc.wait_for('nothing to keep a relay', lambda: not world.pg.query('SELECT FROM txrelay.blocked_relays'), 120)
+        proc.wait_for('nothing to keep a relay', lambda: not world.pg.query('SELECT 1 FROM txrelay.blocked_relays'), 120)
         report(f'emptied {time.monotonic() - begun:.1f} s after that session was ended')
         self.work('with room again')
         self.assertEqual(self.heard(ear), set(CHANNELS))

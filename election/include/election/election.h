@@ -61,6 +61,10 @@ bool election_gate(struct election *e, int account); /* asked immediately before
 /* The last known leader; "" if unknown. */
 const char *election_leader(const struct election *e, int account, const char **ret_address);
 
+/* Nobody leads the account, and this relay cannot. *ret_why: the last error of its requests, or who
+ * is in the way; "": not known. *ret_in_way: a session has its lock. */
+bool election_unled(const struct election *e, int account, bool *ret_in_way, const char **ret_why);
+
 /* State, counters and times of one account. */
 struct election_stats {
     enum elector_state state;

@@ -17,7 +17,7 @@ const char *obstacle_name(enum obstacle_code code)
 
 bool obstacle_is_in_views(enum obstacle_code code)
 {
-    return code == OBSTACLE_PAUSED || code == OBSTACLE_ROW_HELD;
+    return code == OBSTACLE_PAUSED || code == OBSTACLE_PRESIGNED || code == OBSTACLE_ROW_HELD;
 }
 
 void obstacle_forget(struct obstacle_track *t)

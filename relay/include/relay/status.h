@@ -112,6 +112,7 @@ struct service_status {
     uint64_t obstacle_ms;
     size_t members; /* relays of these accounts that live, with this one; 0: not known */
     bool database_up;
+    const char *database_error; /* why not; "" if nothing is known */
     /* for how long the database has been away; 0: it is there, or there is none */
     uint64_t stale_ms;
     /* From here on: of the rooms; nothing of those that are closed. */

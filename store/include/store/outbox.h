@@ -89,6 +89,10 @@ struct store_outbox {
      * or else the first presigned one, and who that is. */
     int64_t held_id;     /* 0: none */
     const char *held_by; /* "": none */
+    /* The first presigned row whose nonce is above the next one, and what it waits for, if a leader
+     * has noted that. */
+    int64_t waits_id;  /* 0: none */
+    const char *waits; /* "": none */
 };
 void store_outbox_start(struct store *s, struct store_outbox *r, store_cb cb);
 

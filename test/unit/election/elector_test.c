@@ -317,6 +317,61 @@ static void scan_tells_who_may_claim(void **state)
     }
 }
 
+static void assert_unled(const struct rig *r, bool unled, bool in_way)
+{
+    bool taken;
+    assert_int_equal(elector_unled(r->e, 0, &taken), unled);
+    assert_int_equal(taken, in_way);
+}
+
+/* By a scan until the next one; a failed claim says so as well, and a granted one ends it. */
+static void nobody_leads_it(void **state)
+{
+    (void)state;
+    const struct {
+        struct elector_view seen;
+        bool unled, in_way;
+    } cases[] = {
+        {SEEN(.holder = "x", .expiry_1_left_ms = -1, .expiry_2_left_ms = 1), false, false},
+        {SEEN(.holder = "x", .expiry_1_left_ms = -9, .expiry_2_left_ms = 0), true, false},
+        {SEEN(.holder = ""), true, false},
+        {SEEN(.holder = "", .taken = true), true, true},
+        {HELD(2, -1), false, false},
+        {HELD(2, -9000), true, true},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct rig *r = rig_new(true);
+        struct elector_view view = cases[i].seen;
+        int account = 0;
+        const struct elector_effect *fx;
+        size_t count;
+        step(r, UP, "");
+        wait_due(r, 0, 150, "SCAN");
+        elector_step(r->e, r->now,
+                     &EV(.type = ELECTOR_EV_SCAN_REPLY,
+                         .scan = {.count = 1, .accounts = &account, .seen = &view}),
+                     &fx, &count);
+        assert_unled(r, cases[i].unled, cases[i].in_way);
+        rig_free(r);
+    }
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    wait_due(r, 0, 150, "SCAN");
+    seen(r, SEEN(.holder = "", .taken = true), "");
+    wait_due(r, 0, 450, "SCAN");
+    seen_nothing_new(r);
+    assert_unled(r, false, false);
+    wait_bid(r, 0, 450, "LOCK:0");
+    step(r, GOT, "CLAIM:0L");
+    step(r, FAILED(CLAIM), "UNLOCK:0");
+    assert_unled(r, true, false);
+    wait_effect(r, 0, 9000, "LOCK:0");
+    step(r, GOT, "CLAIM:0L");
+    step(r, GRANTED(5), "PROMOTE:0@5 GATE:0+");
+    assert_unled(r, false, false);
+    rig_free(r);
+}
+
 /* Between the two expiries something may be mid-submission: who was denied asks again after half a
  * heartbeat. */
 static void denied_without_lock_asks_later(void **state)
@@ -1439,6 +1494,7 @@ int main(void)
         cmocka_unit_test(followers_look_before_they_bid),
         cmocka_unit_test(one_scan_for_a_thousand_followers),
         cmocka_unit_test(scan_tells_who_may_claim),
+        cmocka_unit_test(nobody_leads_it),
         cmocka_unit_test(denied_without_lock_asks_later),
         cmocka_unit_test(orphaned_lock_takes_two_looks),
         cmocka_unit_test(scan_is_no_news_after_a_move),

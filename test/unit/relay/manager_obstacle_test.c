@@ -374,7 +374,8 @@ static bool of_the_doors(int code)
 {
     return code == OBSTACLE_READ || code == OBSTACLE_CONTRADICTED || code == OBSTACLE_UNCONFIRMED ||
            code == OBSTACLE_LISTENER || code == OBSTACLE_QUEUE || code == OBSTACLE_CLOCK ||
-           code == OBSTACLE_CONTROL || code == OBSTACLE_ROW_HELD;
+           code == OBSTACLE_CONTROL || code == OBSTACLE_ROW_HELD || code == OBSTACLE_PRESIGNED ||
+           code == OBSTACLE_FOREIGN_LOCK || code == OBSTACLE_NO_LEADER || code == OBSTACLE_DATABASE;
 }
 
 static void each_code_was_made(void **state)

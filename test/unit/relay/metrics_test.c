@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "relay/core/tx/obstacle.h"
 #include "service/metrics.h"
 
 static struct metric_histogram no_stages[RELAY_STAGES];
@@ -33,12 +34,16 @@ static struct account_status account(enum account_role role)
                                    .election = {.renewed_at_ms = 1000}};
 }
 
+static const char *of_relay = "listener"; /* what keeps it */
+
 static char *text_of(struct account_status *accounts, size_t count, enum service_phase phase)
 {
     const struct service_status s = {.phase = phase,
                                      .database_up = true,
                                      .chain_up = true,
                                      .chain_error = "",
+                                     .obstacle = of_relay,
+                                     .obstacle_ms = 2500,
                                      .listens = true,
                                      .listen = {.since_ms = 1},
                                      .account_count = count,
@@ -72,9 +77,36 @@ static void values(void **state)
     assert_has(text, "txrelay_finished_total{account=\"led\",outcome=\"usurped\"} 3\n");
     assert_has(text, "txrelay_blocked{account=\"led\"} 1\n");
     assert_has(text, "txrelay_blocked_seconds{account=\"led\",reason=\"payment\"} 1.5\n");
+    assert_has(text, "txrelay_relay_blocked_seconds{reason=\"listener\"} 2.5\n");
     assert_null(strstr(text, "txrelay_leader_epoch{account=\"followed\"}"));
+    assert_null(strstr(text, "txrelay_blocked{account=\"followed\"}"));
     assert_null(strstr(text, "txrelay_blocked_seconds{account=\"followed\""));
     free(text);
+}
+
+/* Of an account that nobody leads a follower says so. */
+static void each_reason(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+#define X(code, name) name,
+        OBSTACLES(X) RELAY_OBSTACLES(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct account_status a = account(ACCOUNT_FOLLOWER);
+        char line[120];
+        a.obstacle = of_relay = names[i];
+        char *text = text_of(&a, 1, SERVICE_RUNNING);
+        snprintf(line, sizeof(line),
+                 "txrelay_blocked_seconds{account=\"followed\",reason=\"%s\"} 1.5\n", names[i]);
+        assert_has(text, line);
+        assert_has(text, "txrelay_blocked{account=\"followed\"} 1\n");
+        snprintf(line, sizeof(line), "txrelay_relay_blocked_seconds{reason=\"%s\"} 2.5\n",
+                 names[i]);
+        assert_has(text, line);
+        free(text);
+    }
 }
 
 /* Each account has its own histograms, without a line for an account that has sent nothing; many
@@ -148,7 +180,8 @@ static void readiness(void **state)
     } cases[] = {
         {{.phase = SERVICE_RUNNING, .database_up = true, .chain_up = true}, ""},
         {{.phase = SERVICE_RUNNING, .standalone = true, .chain_up = true}, ""},
-        {{.phase = SERVICE_RUNNING, .chain_up = true}, "the database is not reachable\n"},
+        {{.phase = SERVICE_RUNNING, .chain_up = true, .database_error = "no room"},
+         "the database is not reachable: no room\n"},
         {{.phase = SERVICE_RUNNING, .database_up = true, .chain_error = "ws://a: away"},
          "no endpoint of the chain is usable: ws://a: away\n"},
         {{.phase = SERVICE_DRAINING, .database_up = true, .chain_up = true},
@@ -170,7 +203,7 @@ static void readiness(void **state)
           .feed_count = 2,
           .feeds = feeds},
          "the last number of feed prices cannot be read\n"},
-        {{.phase = SERVICE_STARTING, .chain_error = ""},
+        {{.phase = SERVICE_STARTING, .database_error = "", .chain_error = ""},
          "the relay is starting\nthe database is not reachable\nno endpoint of the chain is "
          "usable\n"},
     };
@@ -200,8 +233,8 @@ static void the_process(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values),    cmocka_unit_test(latencies),   cmocka_unit_test(the_page),
-        cmocka_unit_test(readiness), cmocka_unit_test(the_process),
+        cmocka_unit_test(values),   cmocka_unit_test(each_reason), cmocka_unit_test(latencies),
+        cmocka_unit_test(the_page), cmocka_unit_test(readiness),   cmocka_unit_test(the_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

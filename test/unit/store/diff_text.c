@@ -111,7 +111,8 @@ static void put_snapshot(struct buf *b, const struct store_snapshot *r)
 
 static void put_outbox(struct buf *b, const struct store_outbox *r, int64_t now_ms)
 {
-    buf_printf(b, " reserved=%lld", (long long)r->reserved);
+    buf_printf(b, " reserved=%lld waits=%lld", (long long)r->reserved, (long long)r->waits_id);
+    put_text(b, "for", r->waits);
     for (size_t i = 0; i < r->count; i++) {
         const struct store_outbox_row *x = &r->rows[i];
         buf_printf(b, " [%lld fixed=%d waited=%d priority=%d guard=%u last=%lld retries=%u",

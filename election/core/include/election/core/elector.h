@@ -218,6 +218,10 @@ size_t elector_renewing(const struct elector *e, const int **ret_accounts,
 size_t elector_scanning(const struct elector *e, const int **ret_accounts,
                         const int64_t **ret_epochs);
 
+/* Nobody leads it, by what this relay has seen last, and this relay has not got it either.
+ * *ret_in_way: a session has its lock. */
+bool elector_unled(const struct elector *e, int account, bool *ret_in_way);
+
 size_t elector_members(const struct elector *e); /* live members, as last reported; 0: unknown */
 bool elector_leaving(const struct elector *e, int account); /* after LEAVE, before HAND_OVER */
 

@@ -37,15 +37,19 @@ struct manager;
     X(OBSTACLE_HEAD, "head")                                                                       \
     X(OBSTACLE_POOL, "pool")                                                                       \
     X(OBSTACLE_PAUSED, "paused")                                                                   \
-    X(OBSTACLE_ROW_HELD, "row_held")
+    X(OBSTACLE_PRESIGNED, "presigned")                                                             \
+    X(OBSTACLE_ROW_HELD, "row_held")                                                               \
+    X(OBSTACLE_FOREIGN_LOCK, "foreign_lock")                                                       \
+    X(OBSTACLE_NO_LEADER, "no_leader")
 
-/* What keeps a relay, whatever it leads: its process finds them. They are looked for in this order,
- * after NODE, which keeps it from taking over. */
+/* What keeps a relay, whatever it leads: its process finds them, in this order, and NODE, which
+ * keeps it from taking over, after CONTROL. Without its database it cannot say so there. */
 #define RELAY_OBSTACLES(X)                                                                         \
+    X(OBSTACLE_DATABASE, "database")                                                               \
+    X(OBSTACLE_CONTROL, "control")                                                                 \
     X(OBSTACLE_LISTENER, "listener")                                                               \
     X(OBSTACLE_QUEUE, "queue")                                                                     \
-    X(OBSTACLE_CLOCK, "clock")                                                                     \
-    X(OBSTACLE_CONTROL, "control")
+    X(OBSTACLE_CLOCK, "clock")
 
 /* What the database finds by itself: of accounts in the view blocked_accounts, of transactions in
  * the column waits. Leaders find some of them too, for the log and the status. X(name) */
@@ -86,8 +90,9 @@ struct obstacle {
     char text[400]; /* printable ASCII; "" of none. Longer than the text of an error. */
 };
 
-/* What the manager of a leader sees at this moment. It never finds READ, CONTRADICTED, UNCONFIRMED
- * and ROW_HELD, which its adapter knows.
+/* What the manager of a leader sees at this moment. It never finds READ, CONTRADICTED, UNCONFIRMED,
+ * PRESIGNED and ROW_HELD, which its adapter knows, and what only followers see: FOREIGN_LOCK and
+ * NO_LEADER.
  * now: monotonic ms. */
 void manager_obstacle(const struct manager *m, uint64_t now, struct obstacle *ret);
 
