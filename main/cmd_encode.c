@@ -16,6 +16,10 @@ struct args {
     bool list;
     struct config config;
     struct buf input; /* standard input, for "-" */
+    /* what is enqueued, by the metadata of so many endpoints */
+    struct buf call, text;
+    unsigned agreed;
+    bool refused; /* the call is wrong, or the endpoints disagree */
 };
 
 enum { OPT_SQL = 1000 };
@@ -25,7 +29,8 @@ static const struct argp_option options[] = {
     {"list", 'L', NULL, 0, "list the pallets, the calls of PALLET, or CALL with all of its types",
      0},
     {"sql", OPT_SQL, "ACCOUNT", 0, "print the SELECT that enqueues it", 0},
-    {"enqueue", 'q', "ACCOUNT", 0, "also enqueue it; prints its id", 0},
+    {"enqueue", 'q', "ACCOUNT", 0,
+     "also enqueue it: prints its id, and what it is to standard error", 0},
     {0}};
 
 static error_t option(struct arguments *base, int key, char *arg, struct argp_state *state)
@@ -150,11 +155,84 @@ static int use(void *arg, const struct metadata *md)
         rc = cli_fail(&err);
     else if (a->list)
         fputs(buf_str(&out), stdout);
-    else if (a->enqueue)
-        rc = cli_enqueue(a->config.file->database.url, a->enqueue, &out);
     else
         rc = a->sql ? print_sql(a->sql, &out) : print_hex(&out);
     buf_done(&out);
+    return rc;
+}
+
+/* ---- what is enqueued ---- */
+
+static int differs(const struct args *a, const struct buf *call, struct err *err)
+{
+    struct buf one = {0}, other = {0};
+    hex_put_0x(&one, a->call.data, a->call.len);
+    hex_put_0x(&other, call->data, call->len);
+    err_set(err, ERR_METADATA,
+            "the endpoints disagree about the bytes of this call: %.60s by one, %.60s by another; "
+            "nothing was enqueued",
+            buf_str(&one), buf_str(&other));
+    buf_done(&one);
+    buf_done(&other);
+    return err->code;
+}
+
+/* The call's bytes by this metadata: the same as by those before. */
+static int agree(void *arg, const struct metadata *md)
+{
+    struct args *a = arg;
+    struct buf out = {0};
+    struct err err = {0};
+    int rc = encode(a, md, &out, &err);
+    if (rc == 0 && !a->agreed) {
+        buf_put(&a->call, out.data, out.len);
+        rc = codec_call_to_readable(md, out.data, out.len, &a->text, &err);
+    } else if (rc == 0 && (out.len != a->call.len || memcmp(out.data, a->call.data, out.len))) {
+        rc = differs(a, &out, &err);
+    }
+    buf_done(&out);
+    a->agreed += rc == 0;
+    a->refused = rc != 0;
+    return rc ? cli_fail(&err) : 0;
+}
+
+/* A node decides which bytes a name stands for, and bytes are all that is enqueued: where several
+ * are given, two must say the same. */
+static int ask_all(struct args *a)
+{
+    const struct config_chain *c = &a->config.file->chain;
+    int rc = EXIT_FAILED;
+    for (uint32_t i = 0; i < c->endpoints_count && !a->refused; i++) {
+        struct config_file file = *a->config.file;
+        file.chain.endpoints = &c->endpoints[i];
+        file.chain.endpoints_count = 1;
+        rc = cli_with_metadata(NULL, &(struct config){.file = &file}, agree, a);
+    }
+    if (a->refused || !a->agreed)
+        return rc;
+    if (a->agreed > 1 || c->endpoints_count == 1)
+        return EXIT_OK;
+    fprintf(stderr,
+            "txrelay: one endpoint of %u answered, and two must agree about the bytes of a call: "
+            "correct the others, or give --metadata or one --node; nothing was enqueued\n",
+            c->endpoints_count);
+    return EXIT_FAILED;
+}
+
+static int enqueue(struct args *a)
+{
+    bool nodes = !a->base.metadata && a->config.file->chain.endpoints_count;
+    int rc = nodes ? ask_all(a) : cli_with_metadata(a->base.metadata, &a->config, agree, a);
+    if (rc == EXIT_OK) {
+        struct buf hex = {0};
+        hex_put_0x(&hex, a->call.data, a->call.len);
+        fprintf(stderr, "txrelay: enqueues %s for %s: %s\n", buf_str(&a->text), a->enqueue,
+                buf_str(&hex));
+        buf_done(&hex);
+        rc = cli_enqueue(a->config.file->database.url, a->enqueue, &a->call);
+    }
+    buf_done(&a->call);
+    buf_done(&a->text);
     return rc;
 }
 
@@ -168,8 +246,10 @@ static int run_encode(int argc, char **argv)
     if (rc)
         return rc;
     split_dotted(&a, &pallet);
-    rc = read_input(&a, &err) ? cli_fail(&err)
-                              : cli_with_metadata(a.base.metadata, &a.config, use, &a);
+    if (read_input(&a, &err))
+        rc = cli_fail(&err);
+    else
+        rc = a.enqueue ? enqueue(&a) : cli_with_metadata(a.base.metadata, &a.config, use, &a);
     config_done(&a.config);
     buf_done(&a.input);
     buf_done(&pallet);

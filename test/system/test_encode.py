@@ -6,8 +6,10 @@ import subprocess
 import unittest
 
 from harness import proc
+from harness.liar import Liar
 from harness.relay import cli
 from harness.world import World
+from system import test_liar
 
 BOB = '5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty'
 BOB_ID = bytes.fromhex('8eaf04151687736326c9fea17e25fc5287613693c912909cb226aa4794f26a48')
@@ -33,7 +35,10 @@ class Encode(unittest.TestCase):
             world.committed[call] = first
 
             everything = ('Balances.transfer_all', json.dumps([BOB, True]))
-            second = int(cli('encode', *node, '--database', world.pg.dsn, '--enqueue', 'alice', *everything).stdout)
+            done = cli('encode', *node, '--database', world.pg.dsn, '--enqueue', 'alice', *everything)
+            second = int(done.stdout)
+            self.assertIn('"call":"transfer_all"', done.stderr.replace(' ', ''))
+            self.assertIn(cli('encode', *node, *everything).stdout.strip(), done.stderr)
             world.committed[bytes.fromhex(cli('encode', *node, *everything).stdout[2:])] = second
             world.settle()
             self.assertEqual([world.pg.value('SELECT outcome FROM txrelay.finished_transactions WHERE id = %s', (tx,))
@@ -56,6 +61,31 @@ class Encode(unittest.TestCase):
         self.assertEqual(json.loads(cli('decode', *node, '--extrinsic', '-', stdin=raw.hex() + '\n').stdout), shown)
         again = cli('encode', *node, json.dumps(shown['call'])).stdout.strip()
         self.assertEqual(again, '0x' + call.hex())
+
+    def test_two_endpoints_must_agree_about_what_is_enqueued(self):
+        def lie(said):
+            long = len(said.result or '') > 10000 if isinstance(said.result, str) else False
+            return [said.but(test_liar.LiarTest.broken_remark(said.result))] if long else None
+        def enqueue(*endpoints):
+            return cli('encode', 'System.remark', '["x"]', '--endpoint', ','.join(endpoints), '--database', world.pg.dsn, '--enqueue',
+                       'alice', check=False)
+        with World() as world:
+            liar = Liar(world.chain.ws, lie)
+            relay = world.relay('one')
+            world.wait_leader(relay)
+            for endpoints, told in (((world.chain.ws, liar.url), 'the endpoints disagree about the bytes of this call: 0x0000'),
+                                    ((liar.url, world.chain.ws), 'the endpoints disagree about the bytes of this call: 0x004d'),
+                                    ((world.chain.ws, 'ws://127.0.0.1:1'), 'one endpoint of 2 answered')):
+                done = enqueue(*endpoints)
+                self.assertEqual((done.returncode, done.stdout), (1, ''), done.stderr)
+                self.assertIn(told, done.stderr)
+                self.assertIn('nothing was enqueued', done.stderr)
+            self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.transactions'), 0)
+            liar.tell(None)
+            done = enqueue(world.chain.ws, liar.url)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            world.committed[bytes.fromhex('00000478')] = int(done.stdout)
+            world.settle()
 
     def test_what_a_person_does_wrong_is_told(self):
         with World() as world:
