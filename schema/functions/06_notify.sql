@@ -135,7 +135,7 @@ $$;
 
 -- The same for transactions of an account that has sites: two of them may have one nonce.
 CREATE OR REPLACE FUNCTION txrelay.site_update() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_nestloop = off AS $$
 BEGIN
     IF queue_has_room() THEN
         PERFORM pg_notify('pending_tx_update', change_text(n.account_id, n.nonce, n.hash, n.state, n.creator, n.updated_at,

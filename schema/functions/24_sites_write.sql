@@ -294,10 +294,11 @@ BEGIN
         PERFORM bad_argument('leader_site_store', 'p_outcomes', 'is NULL, signed, or a state without its block',
             'in_block, retracted, finality_timeout and finalized name their block.');
     END IF;
+    -- The account is compared outside: inside, the planner reads every attempt of the account for each hash.
     UPDATE attempts t SET noted_at = clock_timestamp()
-    FROM unnest(p_rows) g CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.hash = g.hash AND x.id = g.id
-        AND x.account = a.account AND x.noted_at IS NULL OFFSET 0) x
-    WHERE t.ctid = x.at AND g.kind <> 'state';
+    FROM unnest(p_rows) g CROSS JOIN LATERAL (SELECT x.ctid AS at, x.account FROM attempts x WHERE x.hash = g.hash AND x.id = g.id
+        AND x.noted_at IS NULL OFFSET 0) x
+    WHERE t.ctid = x.at AND x.account = a.account AND g.kind <> 'state';
     INSERT INTO refusals AS r (account, nonce, number, error, count, first_at, last_at)
     SELECT a.account, b.nonce, b.attempt, format('block 0x%s was retracted', encode(b.block_hash, 'hex')), 1, clock_timestamp(),
         clock_timestamp()

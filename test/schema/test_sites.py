@@ -415,6 +415,20 @@ class Seen(Sites):
         left = [f'block 0x{h32(block).hex()} was retracted' for block in 'bc']
         self.assertEqual([(h['state'], h['error'], h['error_count']) for h in self.history(tx)], [('finalized', text, 1) for text in left])
 
+    def test_what_is_noted_is_found_by_its_hash(self):
+        """Not by a walk through every attempt of the account, which made the sender's store quadratic."""
+        read = ("SELECT sum(pg_stat_get_xact_tuples_returned(i.indexrelid))::int FROM pg_index i "
+                "WHERE i.indrelid = 'txrelay.attempts'::regclass")
+        ids = self.app.value("SELECT txrelay.enqueue_many('alice', array_fill('\\x0001'::bytea, ARRAY[1000]))")
+        given = [self.bytes_of(tx, 5 + i) for i, tx in enumerate(ids)]
+        self.write(*(dict(g, kind='grant', member=SOUTH) for g in given))
+        self.relay.begin()
+        before = self.relay.value(read)
+        self.write(*(dict(kind='noted', member=SOUTH, id=g['id'], hash=g['hash']) for g in given[:50]))
+        self.assertLess(self.relay.value(read) - before, 500)
+        self.relay.commit()
+        self.assertEqual(self.owner.value('SELECT count(*) FROM txrelay.attempts WHERE noted_at IS NOT NULL'), 50)
+
     def test_a_state_that_nobody_reports_is_refused(self):
         tx, = self.enqueue()
         g = self.grant(tx)
