@@ -72,7 +72,7 @@ void check_wrong(const char *what, const char *text)
 
 /* ---- database ---- */
 
-enum { LOGIN_SIZE = 64 };
+enum { LOGIN_SIZE = 64, ASKED_MAY_END = 11, ASKED_OWNER };
 
 static bool truth(const struct conn_result *r, int col)
 {
@@ -125,9 +125,24 @@ static void on_schema(void *arg, const struct conn_result *r)
         check_wrong("schema", err.text);
 }
 
+/* A relay that uses no locks needs no such right: it passes over a lock in the way. */
+static void look_at_owner(const struct conn_result *r, bool use_lock)
+{
+    char text[400];
+    if (!use_lock || truth(r, ASKED_MAY_END))
+        return;
+    const char *owner = conn_result_get(r, 0, ASKED_OWNER, NULL);
+    snprintf(text, sizeof(text),
+             "the schema's owner %.63s may not end sessions: any login can keep an account's lock, "
+             "and no relay leads it until an administrator ends that session. Run: "
+             "GRANT pg_signal_backend, pg_read_all_stats TO %.63s",
+             owner, owner);
+    check_caution(NULL, "rights", text);
+}
+
 static void on_asked(void *arg, const struct conn_result *r)
 {
-    (void)arg;
+    look_at_owner(r, config_use_lock(arg));
     if (!truth(r, 0))
         check_caution(
             NULL, "timeline",
@@ -192,7 +207,7 @@ static void check_database(const struct config_file *f)
         schema_check_failed(&err, login);
         check_wrong(err.code == ERR_DB_DENIED ? "rights" : "schema", err.text);
     } else if (!bad && cli_query(f->database.url, cli_sql("check_asks.sql"), 0, NULL, on_asked,
-                                 NULL, &err)) {
+                                 (void *)f, &err)) {
         check_wrong("database", err.text);
     }
     if (f->database.work_url &&

@@ -90,6 +90,9 @@ BEGIN
     END IF;
     UPDATE accounts t SET policy = v_policy WHERE t.account = v_account;
     PERFORM note_careful(v_account);
+    IF v_policy ->> 'order' = 'strict' THEN
+        INSERT INTO strict_turns (account) VALUES (v_account) ON CONFLICT DO NOTHING;
+    END IF;
     IF queue_has_room() THEN
         PERFORM pg_notify('outbox_wake', v_account::text);
     END IF;
@@ -203,13 +206,13 @@ BEGIN
 END
 $$;
 
--- Orders the writers of an account whose policy is order: strict. Each holds the lock, before it
--- takes an id, until its commit, so that ids and nonces follow the order of commits. Options that
--- would give a row another place are refused. A relay that enqueues for an application does not wait,
--- because its other statements need the session.
+-- Orders the writers of an account whose policy is order: strict. Each holds the account's row of strict_turns, before it
+-- takes an id, until its commit, so that ids and nonces follow the order of commits. Only these functions can lock
+-- that row; an advisory lock would be open to any login. Options that would give a row another place are refused. A
+-- relay that enqueues for an application does not wait, because its other statements need the session.
 CREATE OR REPLACE FUNCTION txrelay.strict_turn(p_function text, a txrelay.accounts, p_priority bigint, p_not_before timestamptz)
 RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 BEGIN
     IF p_priority <> 0 THEN
         PERFORM bad_argument(p_function, 'priority', format('is %s, and account %s keeps the order of commits (policy order: '
@@ -219,9 +222,13 @@ BEGIN
             'strict)', p_not_before, a.alias), 'Leave it out: those behind it would overtake it, or wait as long.');
     END IF;
     IF NOT pg_has_role(session_user, 'txrelay_relay', 'MEMBER') OR pg_has_role(session_user, current_user, 'MEMBER') THEN
-        PERFORM pg_advisory_xact_lock(9003, a.account);
-    ELSIF NOT pg_try_advisory_xact_lock(9003, a.account) THEN
-        RAISE lock_not_available;
+        PERFORM FROM strict_turns t WHERE t.account = a.account FOR UPDATE;
+    ELSE
+        PERFORM FROM strict_turns t WHERE t.account = a.account FOR UPDATE NOWAIT;
+    END IF;
+    IF NOT FOUND THEN
+        PERFORM bad_argument(p_function, 'account', format('is "%s", which keeps the order of commits and has no row in strict_turns',
+            a.alias), 'Set the policy again: account_policy(account, ''{"order": "strict"}'').');
     END IF;
 EXCEPTION WHEN lock_not_available THEN
     RAISE EXCEPTION USING ERRCODE = 'lock_not_available', MESSAGE = format('%s: account %s keeps the order of commits, and '

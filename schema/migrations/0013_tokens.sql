@@ -62,3 +62,9 @@ CREATE TABLE txrelay.outbox_room (
 -- Accounts whose transactions nodes refuse are found without a look at the others (05_blocked.sql). The cast keeps this index out of
 -- lookups by account.
 CREATE INDEX pending_transactions_blocked ON txrelay.pending_transactions ((account::bigint)) WHERE blocked_since IS NOT NULL;
+
+-- The row that a writer of an account with order: strict holds until its commit. It was an advisory lock, which any
+-- login can take. The lock of outbox_full waits for all calls that may still hold such a one.
+LOCK TABLE txrelay.outbox_full IN ACCESS EXCLUSIVE MODE;
+CREATE TABLE txrelay.strict_turns (account int PRIMARY KEY);
+INSERT INTO txrelay.strict_turns (account) SELECT a.account FROM txrelay.accounts a WHERE a.policy ->> 'order' = 'strict';

@@ -144,14 +144,20 @@ class StrictOrder(Case):
                 self.assertGreater(got[0] if isinstance(got, list) else got, before)
 
     def test_a_rollback_ends_the_turn(self):
+        """To a savepoint for those who come later: who waits already, waits for the end of the transaction."""
         first = self.session('app')
-        for end in ('ROLLBACK', 'ROLLBACK TO here'):
-            first.begin()
-            first.rows('SAVEPOINT here')
-            first.rows(self.ONE)
-            waiting = self.background(self.app, self.ONE)
-            first.rows(end)
-            waiting.join()
+        first.begin()
+        first.rows(self.ONE)
+        waiting = self.background(self.app, self.ONE)
+        first.rollback()
+        waiting.join()
+        first.begin()
+        first.rows('SAVEPOINT here')
+        first.rows(self.ONE)
+        first.rows('ROLLBACK TO here')
+        self.app.rows("SET lock_timeout = '20s'")
+        self.app.rows(self.ONE)
+        first.rollback()
         self.assertEqual(len(self.ids()), 2)
 
     def test_others_do_not_wait(self):
