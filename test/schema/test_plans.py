@@ -4,6 +4,7 @@ import re
 import unittest
 
 from pgcase import Case, h32
+from test_signed import extrinsic
 
 BLOCK = h32('block')
 ROWS = 3000  # of each of two accounts, in each table
@@ -147,18 +148,55 @@ class Plans(Case):
         self.epoch = self.lead(e1=3600000, e2=3600000)  # ids go on behind those of the records, so what waits is counted again
         self.enqueue()
 
-    def test_of_empty_tables_fit_full_ones(self):
+    def know_as_empty(self):
         root = self.superuser()
         for (table,) in root.rows("SELECT oid::regclass::text FROM pg_class WHERE relnamespace = 'txrelay'::regnamespace "
                                   "AND relkind = 'r' AND relname <> 'accounts'"):
             root.rows(f'ALTER TABLE {table} SET (autovacuum_enabled = off)')
             root.rows(f'VACUUM ANALYZE {table}')
+
+    def test_of_empty_tables_fit_full_ones(self):
+        self.know_as_empty()
         for _ in range(7):  # five plans of their own, then the one that is kept
             self.life()
         self.fill_tables()
         self.full = True
         for _ in range(2):
             self.life()
+
+    def test_status_plans_one_place_and_says_what_the_view_says(self):
+        """Of each place that a transaction can be at, by id and by hash; while tables grow."""
+        self.app.conn.notices = planned = Notices()
+        self.app.rows('SET client_min_messages = log')
+        self.know_as_empty()
+        for full in (False, True):
+            if full:
+                self.fill_tables()
+            ids, nonces = self.new(8)
+            self.relay_does('leader_finish', self.finish, *[(n, h32(n), BLOCK, 'ok') for n in nonces[:2]])
+            self.relay_does('leader_requeue', self.requeue, (nonces[2], 'usurped', 'foreign'))
+            self.relay_does('leader_record_status', self.state, (nonces[3], h32(nonces[3]), 'refused', None, None, 'no'))
+            self.relay_does('leader_fill', self.fill, [self.next])
+            ids += self.enqueue(2) + self.enqueue(1, not_before='2099-01-01')
+            ids.append(self.app.value('SELECT txrelay.enqueue_signed(%s)', extrinsic(f'at {self.next}')))
+            self.app.rows('SELECT txrelay.cancel(%s)', ids[-3])
+            for way, given in [('id', i) for i in ids + [max(ids) + 1000]] + [('hash', '0x' + h32(n).hex()) for n in nonces]:
+                self.assertEqual(*self.both(way, given), f'{way} {given}')
+            filler, = self.app.dicts('SELECT * FROM txrelay.status(hash => %s)', '0x' + h32(f'fill{self.next}').hex())
+            self.assertEqual((filler['id'], filler['nonce'], filler['stage']), (None, self.next, 'pending'))
+            self.next += 1
+        self.app.rows('SET debug_print_plan = on')
+        for tx in ids:
+            planned.kept.clear()
+            self.app.rows('SELECT * FROM txrelay.status(%s)', tx)
+            self.assertLessEqual(len([p for p in planned.kept if 'plan:' in p]), 2, 'the call itself, and the place where it is')
+        self.app.rows('RESET debug_print_plan')
+
+    def both(self, way, given):
+        """What status says, and what the view says, which keeps no plan."""
+        got = self.app.dicts(f'SELECT * FROM txrelay.status({way} => %s)', given)
+        tx = given if way == 'id' else self.owner.value('SELECT id FROM txrelay.attempts WHERE hash = decode(substr(%s, 3), %s)', given, 'hex')
+        return got, self.owner.dicts('SELECT * FROM txrelay.transactions WHERE id = %s', tx)
 
     def test_nothing_is_compiled(self):
         """A pooler keeps our jit = off from the server. Where a function turns sequential scans off and a plan has one all
