@@ -127,8 +127,9 @@ WRAP(void, site_tables_final, struct site_tables *t, const struct site_tables_bl
     (void)t;
     say("final%llu,%llu", (unsigned long long)b->number, (unsigned long long)b->next[0]);
     for (size_t i = 0; i < b->count; i++)
-        say("(%llu:%llu %s)", (unsigned long long)b->used[i].bytes.nonce,
-            (unsigned long long)b->used[i].id, b->ends[i].outcome);
+        say("(%llu:%llu %s%s%s)", (unsigned long long)b->used[i].bytes.nonce,
+            (unsigned long long)b->used[i].id, b->ends[i].outcome, b->ends[i].fee ? " for " : "",
+            b->ends[i].fee ? b->ends[i].fee : "");
     say(" ");
 }
 

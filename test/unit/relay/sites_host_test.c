@@ -45,6 +45,34 @@ static void a_block_without_the_nonce_is_asked_for_again(void **state)
     did_so("lead7 head1000,0 ");
 }
 
+static void nothing_begins_before_the_links_are_open(void **state)
+{
+    (void)state;
+    struct site_tables *tables = host.tables;
+    service_sites_lead(&account, EPOCH);
+    host.tables = NULL;
+    did[0] = 0;
+    block(1000, 5, NULL, 0, false);
+    did_so("");
+    host.tables = tables;
+    block(1000, 5, NULL, 0, false);
+    did_so("setup1000,5,1000 ");
+}
+
+/* What was asked and what stood in the way are of the former leadership. */
+static void a_new_leadership_begins_with_nothing(void **state)
+{
+    (void)state;
+    led();
+    service_sites_poll(&account, &(struct poll_effect){.query = POLL_QUERY_OUTBOX, .question = 3});
+    snprintf(host.trouble, sizeof(host.trouble), "trouble");
+    service_sites_lead(&account, 0);
+    assert_string_equal(obstacle(), "");
+    led();
+    service_sites_poll(&account, &(struct poll_effect){.query = POLL_QUERY_OUTBOX, .question = 4});
+    did_so("rows? ");
+}
+
 static void a_setup_that_fails_is_tried_again(void **state)
 {
     (void)state;
@@ -334,6 +362,12 @@ static void what_cannot_be_said_of_the_best_chain_is_not(void **state)
         did_so("");
         host.phase = HOST_LED;
     }
+    best(1002, 'B');
+    did[0] = 0;
+    assert_false(read_best(1002, 0, 'A', "")); /* one without its hash among others */
+    played.ask->head = (struct node_head){.number = 1001, .hash = {'A'}};
+    played.on_ask(played.ask);
+    did_so("");
     best(1001, 'B');
     best(1002, 'C');
     did[0] = 0;
@@ -349,6 +383,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         EACH(a_block_with_the_nonce_begins),
         EACH(a_block_without_the_nonce_is_asked_for_again),
+        EACH(nothing_begins_before_the_links_are_open),
+        EACH(a_new_leadership_begins_with_nothing),
         EACH(a_setup_that_fails_is_tried_again),
         EACH(an_old_answer_counts_for_nothing),
         EACH(a_node_that_is_back_is_asked),
