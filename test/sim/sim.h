@@ -280,6 +280,11 @@ const struct relay *leader_of(const struct world *w, int account);
 /* sim_silence.c: once a second */
 void silence_check(struct world *w);
 
+/* sim_stuck.c; the check once a second */
+void stuck_start(struct world *w);
+bool is_stuck(const struct world *w, const struct relay *r);
+void stuck_check(struct world *w);
+
 /* sim_plan.c */
 int feature_number(const char *name); /* -1: none */
 const char *feature_name(int number); /* NULL: no more */

@@ -121,7 +121,7 @@ static void tell_best_again(struct node *n)
 static void head_arrives(struct world *w, struct event *e)
 {
     struct node *n = wire_is_on(w, e);
-    if (!n || !n->ready)
+    if (!n || !n->ready || is_stuck(w, n->r))
         return;
     if (e->account) {
         uint64_t before = n->info.finalized_number;

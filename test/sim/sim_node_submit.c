@@ -151,7 +151,10 @@ static void submission_arrives(struct world *w, struct event *e)
         return; /* lost on the way, with its connection or without */
     check_resend(w, r, tx, e->n);
     struct node_answer *a = world_alloc(sizeof(*a));
-    answer_submit(w, r->wire.node, tx, a);
+    if (is_stuck(w, r))
+        *a = (struct node_answer){.code = ERR_RPC, .rpc_code = -32601, .text = "Method not found"};
+    else
+        answer_submit(w, r->wire.node, tx, a);
     note(w, "  n%d takes tx %u (a%d nonce %llu id %lld): %d %lld", r->wire.node, tx,
          w->chain.txs[tx].account, (unsigned long long)w->chain.txs[tx].nonce,
          (long long)w->chain.txs[tx].id, a->code, (long long)a->rpc_code);

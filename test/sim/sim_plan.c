@@ -175,7 +175,8 @@ static void draw_demand(struct world *w)
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 53}, *r = &rng;
     uint32_t waits = 1u << FEATURE_REAP | 1u << FEATURE_REAP_UNFINAL | 1u << FEATURE_SIGNED |
                      1u << FEATURE_VERSION | 1u << FEATURE_LIES | 1u << FEATURE_ABILITIES |
-                     1u << FEATURE_SKIP | 1u << FEATURE_UNSIGNABLE | 1u << FEATURE_TIPS;
+                     1u << FEATURE_SKIP | 1u << FEATURE_UNSIGNABLE | 1u << FEATURE_TIPS |
+                     1u << FEATURE_STUCK;
     bool on = odds(r, 60) && !w->plan.lossy && !(w->plan.features & waits);
     w->plan.features |= (uint32_t)on << FEATURE_DEMAND;
 }
@@ -208,6 +209,10 @@ static void apply_absences(struct world *w)
         p->features &= ~(1u << FEATURE_PACED);
     if (!has(w, FEATURE_PACED))
         p->pace_us = 0;
+    if (has(w, FEATURE_STUCK)) {
+        p->faults_end += 150 * SECOND;
+        p->limit += 150 * SECOND;
+    }
     if (has(w, FEATURE_AWAY)) {
         p->faults_end += 150 * SECOND;
         p->limit += 150 * SECOND;
@@ -219,6 +224,15 @@ static void draw_slow_work(struct world *w)
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 61}, *r = &rng;
     w->plan.features |= (uint32_t)odds(r, 15) << FEATURE_SLOW_WORK;
     w->plan.work_delay_us = rng_between(r, 0, SECOND);
+}
+
+/* Not where heights are invented: who hears of them gives up. */
+static void draw_stuck(struct world *w)
+{
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 67}, *r = &rng;
+    uint32_t heights = 1u << FEATURE_LIES | 1u << FEATURE_WARP;
+    bool on = odds(r, 15) && !(w->plan.features & heights);
+    w->plan.features |= (uint32_t)on << FEATURE_STUCK;
 }
 
 static void draw_pool(struct world *w, int limit)
@@ -253,6 +267,7 @@ void plan_features(struct world *w, const struct options *o)
     draw_abilities(w);
     draw_absences(w);
     draw_slow_work(w);
+    draw_stuck(w);
     bool raised = p->features & (1u << FEATURE_TIPS | 1u << FEATURE_BUMPS |
                                  1u << FEATURE_FOREIGN_POOL | 1u << FEATURE_SIGNED);
     if (p->features >> FEATURE_REAP & 1 && !raised && !p->foreign)

@@ -75,7 +75,8 @@ enum {
     X(AWAY, "away")           /* no relay is there for a while; the database may come back */      \
     X(ADOPTER, "adopter")     /* who adopts something dies before it looks for the rest */         \
     X(PACED, "paced")         /* endpoints take few calls, and the others wait their turn */       \
-    X(SLOW_WORK, "slow-work") /* the work session is slow, beside a quick control session */
+    X(SLOW_WORK, "slow-work") /* the work session is slow, beside a quick control session */       \
+    X(STUCK, "stuck")         /* one relay's endpoint is usable and serves nothing for a while */
 enum feature {
 #define X(NAME, name) FEATURE_##NAME,
     FEATURE_TABLE(X)
@@ -391,6 +392,7 @@ struct relay {
     struct node *node;
     struct link links[LINKS];
     struct wire wire;
+    uint64_t stuck_until; /* its endpoint serves nothing */
     struct sim_account accounts[ACCOUNTS];
 };
 
@@ -465,13 +467,19 @@ struct silence {
     uint64_t since;
 };
 
+/* How long a leader whose endpoint is stuck has kept an account. */
+struct kept {
+    int64_t epoch;
+    uint64_t since;
+};
+
 struct stats {
     uint64_t enqueued, ended, submits, resigns, fills, crashes, pauses, forks, unknown, claims,
         faults;
     uint64_t raises, races, requeues, holds, orders, bumps, refusals, reaped, adopted, doubled,
         presigned, noted;
     uint64_t sweeps, merged, drains, lies, refused_blocks, held, locked, between;
-    uint64_t repeated, warped, away;
+    uint64_t repeated, warped, away, stuck;
 };
 
 /* sim_holder.c: who holds a row, and who has the lock of an account. */
@@ -509,6 +517,7 @@ struct world {
     uint64_t healed_at, account_moved[ACCOUNTS]; /* when it was last kept from going on */
     struct head heads[ACCOUNTS];
     struct silence silences[ACCOUNTS];
+    struct kept kept[ACCOUNTS];
     uint64_t away_until; /* no relay starts before */
     bool healing, blocked_free;
     struct stats stats;

@@ -115,6 +115,7 @@ static void start(struct world *w, uint64_t seed, const struct options *o)
     operator_start(w);
     stranger_start(w);
     holder_start(w);
+    stuck_start(w);
 }
 
 static void stop(struct world *w)
@@ -215,6 +216,7 @@ static void run(struct world *w)
         look_at = w->now + SECOND;
         views(w);
         silence_check(w);
+        stuck_check(w);
         if (!w->healing && w->now >= w->plan.faults_end + 5 * SECOND)
             fault_heal(w);
         if (w->healing && w->now > w->healed_at + w->plan.price_us)

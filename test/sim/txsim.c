@@ -157,7 +157,8 @@ static void print_stats(const struct stats *s)
                                         "deaths beside an adoption",
                                         "heads told again",
                                         "nodes that began anew",
-                                        "times without a relay"};
+                                        "times without a relay",
+                                        "stuck endpoints"};
     const uint64_t *n = (const uint64_t *)s;
     _Static_assert(sizeof(*s) == sizeof(names) / sizeof(*names) * sizeof(*n), "a name for each");
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -393,6 +394,7 @@ static bool take_rare(struct args *a)
         const char *features, *must;
     } rare[] = {
         {PLANT_LATER_IMMORTAL, 20021, false, 0, 4, "size,duties,foreign-pool", "none"},
+        {PLANT_STUCK_KEPT, 1, false, -1, -1, "size,duties,bumps,stuck", "stuck"},
         {PLANT_FORMER_LIFE, 257, true, 16, -1,
          "requeue,retries,duties,away,reap,adopter,bumps,tips", "reap,away,requeue,duties"},
     };

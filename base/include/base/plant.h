@@ -115,6 +115,7 @@
       "bytes without an era that a pool has banned are signed once more, and are the same")        \
     X(SILENT, "silent", "a leader that makes no progress does not say why")                        \
     X(NONCE_ONCE, "nonce-once", "one answer about the account's nonce suffices for everything")    \
+    X(STUCK_KEPT, "stuck-kept", "a leader whose endpoint serves nothing keeps its accounts")       \
     X(ILLEGAL_PHASE, "illegal-phase", "the manager leads without having asked pool and nonce")
 
 /* Those of the core of a feed, which has a simulation of its own (test/unit/feed). */

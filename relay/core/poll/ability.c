@@ -1,6 +1,7 @@
 #include "relay/core/poll/ability.h"
 
 #include "base/check.h"
+#include "base/plant.h"
 
 enum is { NO, YES, ANY };
 
@@ -97,7 +98,7 @@ enum ability_lack ability_step(struct ability *a, uint64_t now, const struct abi
     if (!a->since || moves)
         begin(a, now, seen);
     uint64_t patience = a->patience_ms ? a->patience_ms : ABILITY_FIRST_MS;
-    if (now < a->since + patience || !another_may(a, seen))
+    if (PLANTED(STUCK_KEPT) || now < a->since + patience || !another_may(a, seen))
         return ABILITY_LACKS_NOTHING;
     a->since = 0;
     a->refusals = 0;
