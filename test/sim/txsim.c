@@ -425,7 +425,7 @@ static void run_plant(struct args *a, struct report *ret_sum)
                  {PLANT_LOCK_ANYBODYS, 3, false},     {PLANT_HEAD_KEPT_OUT, 1009, false},
                  {PLANT_BAN_KEPT, 3884, false},       {PLANT_ADOPTED_ONCE, 859, true},
                  {PLANT_FILL_LIVE, 111, false},       {PLANT_RENEW_ANY, 163, false},
-                 {PLANT_GHOST_WRITE, 647, false},     {PLANT_CANCEL_ADMIT, 40, false},
+                 {PLANT_GHOST_WRITE, 3123, false},    {PLANT_CANCEL_ADMIT, 40, false},
                  {PLANT_REAP_UNSEEN, 47, false},      {PLANT_REORG_MISSED, 37, false},
                  {PLANT_REQUEUE_STOPPED, 385, false}, {PLANT_REQUEUE_EARLY, 32, false},
                  {PLANT_SIGNED_UNSEEN, 130, false},   {PLANT_DECODED_ONLY, 110, false},
