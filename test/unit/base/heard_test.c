@@ -31,7 +31,7 @@ static void repeated(void **state)
     heard_base(&h, 1000);
     heard_add(&h, 1008, now);
     heard_add(&h, high, now);
-    for (unsigned i = 0; i < 10; i++, now += HEARD_KEEP_MS) {
+    for (unsigned i = 0; i < 10; i++, now += HEARD_KEEP_MS - 1) {
         heard_repeat(&h, high, now);
         heard_repeat(&h, 1007, now); /* the fork of 1008 was left */
     }
