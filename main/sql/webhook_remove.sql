@@ -1,2 +1,3 @@
 -- $1 name.
-SELECT format('webhook %s is removed, and with it %s deliveries', $1::text, r) FROM txrelay.webhook_remove($1) r
+SELECT format('webhook %s is removed, and with it %s deliveries', $1::text, r)
+    FROM txrelay.webhook_remove($1) r

@@ -1,2 +1,3 @@
 -- $1 name.
-SELECT format('webhook %s has another secret; for a day the former one signs too', $1::text) FROM txrelay.webhook_rotate($1)
+SELECT format('webhook %s has another secret; for a day the former one signs too', $1::text)
+    FROM txrelay.webhook_rotate($1)

@@ -2,15 +2,16 @@
 --
 -- Statement triggers read transition tables: the leader writes thousands of rows per statement, and
 -- one query over them costs a fraction of a row trigger. The query drops changes that a reader
--- cannot see, so a statement without a visible change sends no notification. The functions that remove a
--- row also notify of its removal, because only they know how the transaction ended. All parts of a
--- payload are bounded (1.5 kB at most, escaping included), because a payload of 8000 bytes would
--- abort the writer.
+-- cannot see, so a statement without a visible change sends no notification. The functions that
+-- remove a row also notify of its removal, because only they know how the transaction ended. All
+-- parts of a payload are bounded (1.5 kB at most, escaping included), because a payload of 8000
+-- bytes would abort the writer.
 
 -- False while the notification queue is too full (queue_measure). Looked up by primary key: with
 -- enable_seqscan = off, the cost of a sequential scan would trigger JIT compilation.
 CREATE OR REPLACE FUNCTION txrelay.queue_has_room() RETURNS boolean
-LANGUAGE plpgsql AS $$ -- called with every notification, so it sets no search_path and no rights: it has its callers'
+-- called with every notification, so it sets no search_path and no rights: it has its callers'
+LANGUAGE plpgsql AS $$
 BEGIN
     RETURN NOT EXISTS (SELECT FROM txrelay.notify_queue q WHERE q.one AND q.shut);
 END
@@ -23,7 +24,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 DECLARE
     v_usage float8 := pg_notification_queue_usage();
 BEGIN
-    UPDATE notify_queue q SET shut = NOT q.shut, since = clock_timestamp() WHERE q.one AND q.shut <> (v_usage >= 0.25);
+    UPDATE notify_queue q SET shut = NOT q.shut, since = clock_timestamp() WHERE q.one
+        AND q.shut <> (v_usage >= 0.25);
     RETURN v_usage;
 END
 $$;
@@ -46,7 +48,8 @@ END
 $$;
 
 CREATE OR REPLACE FUNCTION txrelay.tell_outbox_of(p_id bigint) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
+SET enable_seqscan = off AS $$
 BEGIN
     PERFORM tell_outbox(o.account) FROM outbox o WHERE o.id = p_id;
 END
@@ -70,10 +73,12 @@ BEGIN
         RETURN;
     ELSIF l.kind = 'account' THEN
         PERFORM pg_notify('leader_change', json_build_object('account', a.account,
-            'account_id', '0x' || encode(a.account_id, 'hex'), 'holder', l.holder, 'address', l.holder_address,
+            'account_id', '0x' || encode(a.account_id, 'hex'), 'holder', l.holder, 'address',
+            l.holder_address,
             'epoch', l.epoch)::text) FROM accounts a WHERE a.account = l.subject;
     ELSE
-        PERFORM pg_notify('leader_change', json_build_object('kind', l.kind, 'subject', l.subject, 'holder', l.holder,
+        PERFORM pg_notify('leader_change', json_build_object('kind', l.kind, 'subject', l.subject,
+            'holder', l.holder,
             'address', l.holder_address, 'epoch', l.epoch)::text);
     END IF;
 END
@@ -82,35 +87,42 @@ $$;
 -- The payload of a change. It is concatenated by hand, because json_build_object looks up the
 -- output function of each argument for every row: a third of the time of a status update. Postgres
 -- inlines it into its callers.
-CREATE OR REPLACE FUNCTION txrelay.change_text(p_account_id bytea, p_nonce bigint, p_hash bytea, p_state txrelay.tx_state,
-    p_creator text, p_at timestamptz, p_id bigint, p_block_hash bytea, p_traceparent text) RETURNS text
+CREATE OR REPLACE FUNCTION txrelay.change_text(p_account_id bytea, p_nonce bigint, p_hash bytea,
+    p_state txrelay.tx_state, p_creator text, p_at timestamptz, p_id bigint, p_block_hash bytea,
+    p_traceparent text) RETURNS text
 LANGUAGE sql STABLE AS $$
-    SELECT pg_catalog.concat('{"account_id":"0x', pg_catalog.encode(p_account_id, 'hex'), '","nonce":', p_nonce,
+    SELECT pg_catalog.concat('{"account_id":"0x', pg_catalog.encode(p_account_id, 'hex'),
+        '","nonce":', p_nonce,
         ',"hash":"0x', pg_catalog.encode(p_hash, 'hex'), '","state":"', p_state, '","creator_id":',
         COALESCE(pg_catalog.to_json(p_creator)::text, 'null'), ',"updated_at":"',
-        pg_catalog.to_char(pg_catalog.timezone('UTC', p_at), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), '","id":',
+        pg_catalog.to_char(pg_catalog.timezone('UTC', p_at), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+        '","id":',
         COALESCE(p_id::text, 'null'),
-        CASE WHEN p_block_hash IS NOT NULL THEN pg_catalog.concat(',"block_hash":"0x', pg_catalog.encode(p_block_hash, 'hex'),
+        CASE WHEN p_block_hash IS NOT NULL THEN pg_catalog.concat(',"block_hash":"0x',
+            pg_catalog.encode(p_block_hash, 'hex'),
             '"') END,
-        CASE WHEN p_traceparent IS NOT NULL THEN pg_catalog.concat(',"traceparent":"', p_traceparent, '"') END, '}')
+        CASE WHEN p_traceparent IS NOT NULL THEN pg_catalog.concat(',"traceparent":"',
+            p_traceparent, '"') END, '}')
 $$;
 
 -- The payload of a removal. p_outcome NULL: the transaction goes back to the outbox.
-CREATE OR REPLACE FUNCTION txrelay.removal_text(p_account_id bytea, p_nonce bigint, p_id bigint, p_outcome txrelay.tx_outcome,
-    p_traceparent text) RETURNS text
+CREATE OR REPLACE FUNCTION txrelay.removal_text(p_account_id bytea, p_nonce bigint, p_id bigint,
+    p_outcome txrelay.tx_outcome, p_traceparent text) RETURNS text
 LANGUAGE sql STABLE AS $$
-    SELECT pg_catalog.concat('{"account_id":"0x', pg_catalog.encode(p_account_id, 'hex'), '","nonce":', p_nonce, ',"id":',
+    SELECT pg_catalog.concat('{"account_id":"0x', pg_catalog.encode(p_account_id, 'hex'),
+        '","nonce":', p_nonce, ',"id":',
         COALESCE(p_id::text, 'null'),
         CASE WHEN p_outcome IS NOT NULL THEN pg_catalog.concat(',"outcome":"', p_outcome, '"') END,
-        CASE WHEN p_traceparent IS NOT NULL THEN pg_catalog.concat(',"traceparent":"', p_traceparent, '"') END, '}')
+        CASE WHEN p_traceparent IS NOT NULL THEN pg_catalog.concat(',"traceparent":"',
+            p_traceparent, '"') END, '}')
 $$;
 
 CREATE OR REPLACE FUNCTION txrelay.pending_new() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
     IF queue_has_room() THEN
-        PERFORM pg_notify('pending_tx_new', change_text(n.account_id, n.nonce, n.hash, n.state, n.creator, n.updated_at,
-            n.id, NULL, n.traceparent))
+        PERFORM pg_notify('pending_tx_new', change_text(n.account_id, n.nonce, n.hash, n.state,
+            n.creator, n.updated_at, n.id, NULL, n.traceparent))
         FROM new_rows n;
     END IF;
     RETURN NULL;
@@ -120,11 +132,12 @@ $$;
 -- enable_nestloop is off because the plan is kept, and the first statement of a session may have
 -- had one row.
 CREATE OR REPLACE FUNCTION txrelay.pending_update() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_nestloop = off AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
+SET enable_nestloop = off AS $$
 BEGIN
     IF queue_has_room() THEN
-        PERFORM pg_notify('pending_tx_update', change_text(n.account_id, n.nonce, n.hash, n.state, n.creator, n.updated_at,
-            n.id, n.block_hash, n.traceparent))
+        PERFORM pg_notify('pending_tx_update', change_text(n.account_id, n.nonce, n.hash, n.state,
+            n.creator, n.updated_at, n.id, n.block_hash, n.traceparent))
         FROM new_rows n JOIN old_rows o USING (account, nonce)
         WHERE n.state <> o.state OR n.hash <> o.hash OR n.block_hash IS DISTINCT FROM o.block_hash
            OR n.id IS DISTINCT FROM o.id;
@@ -135,11 +148,12 @@ $$;
 
 -- The same for transactions of an account that has sites: two of them may have one nonce.
 CREATE OR REPLACE FUNCTION txrelay.site_update() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_nestloop = off AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
+SET enable_nestloop = off AS $$
 BEGIN
     IF queue_has_room() THEN
-        PERFORM pg_notify('pending_tx_update', change_text(n.account_id, n.nonce, n.hash, n.state, n.creator, n.updated_at,
-            n.id, n.block_hash, n.traceparent))
+        PERFORM pg_notify('pending_tx_update', change_text(n.account_id, n.nonce, n.hash, n.state,
+            n.creator, n.updated_at, n.id, n.block_hash, n.traceparent))
         FROM new_rows n JOIN old_rows o USING (id)
         WHERE n.state <> o.state OR n.hash <> o.hash OR n.block_hash IS DISTINCT FROM o.block_hash;
     END IF;

@@ -37,27 +37,36 @@ DECLARE
 BEGIN
     SELECT array_agg(a.account ORDER BY a.account) INTO v_found FROM accounts a
         WHERE get_byte(p_extrinsic, p_body + 1) = 0 AND a.account_id = v_id
-           OR a.account_id IN (substr(p_extrinsic, p_body + 2, 32), substr(p_extrinsic, p_body + 2, 20));
+           OR a.account_id IN (substr(p_extrinsic, p_body + 2, 32),
+                               substr(p_extrinsic, p_body + 2, 20));
     IF v_expected = ANY (v_found) OR v_expected IS NULL AND cardinality(v_found) = 1 THEN
         RETURN coalesce(v_expected, v_found[1]);
     ELSIF v_expected IS NOT NULL THEN
-        PERFORM bad_argument('enqueue_signed', 'account', format('is "%s", and the extrinsic is signed by 0x%s',
-            left(p_name, 80), encode(v_id, 'hex')), 'Leave the account out, or name the one that signed.');
+        PERFORM bad_argument('enqueue_signed', 'account',
+            format('is "%s", and the extrinsic is signed by 0x%s',
+            left(p_name, 80), encode(v_id, 'hex')),
+            'Leave the account out, or name the one that signed.');
     ELSIF v_found IS NOT NULL THEN
-        PERFORM bad_argument('enqueue_signed', 'extrinsic', 'is signed by a key that is registered for several chains: '
-            || (SELECT string_agg(a.alias, ', ' ORDER BY a.alias) FROM accounts a WHERE a.account = ANY (v_found)),
+        PERFORM bad_argument('enqueue_signed', 'extrinsic',
+            'is signed by a key that is registered for several chains: '
+            || (SELECT string_agg(a.alias, ', ' ORDER BY a.alias) FROM accounts a
+                WHERE a.account = ANY (v_found)),
             'Name the account: account => alias.');
     END IF;
-    RAISE EXCEPTION USING ERRCODE = 'TR010', MESSAGE = format('no such account: the extrinsic is signed by 0x%s',
+    RAISE EXCEPTION USING ERRCODE = 'TR010',
+            MESSAGE = format('no such account: the extrinsic is signed by 0x%s',
             encode(v_id, 'hex')),
-        HINT = 'List it in the relays'' configuration, with its address and without a key_file where they have no key.';
+        HINT = 'List it in the relays'' configuration, with its address and without a key_file '
+               'where they have no key.';
 END
 $$;
 
 -- As enqueue, for a presigned extrinsic. The same bytes are one transaction, with or without a key.
-CREATE OR REPLACE FUNCTION txrelay.enqueue_signed(extrinsic bytea, key text DEFAULT NULL, creator text DEFAULT NULL,
-    account text DEFAULT NULL, traceparent text DEFAULT NULL) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+CREATE OR REPLACE FUNCTION txrelay.enqueue_signed(extrinsic bytea, key text DEFAULT NULL,
+    creator text DEFAULT NULL, account text DEFAULT NULL, traceparent text DEFAULT NULL)
+    RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
+    SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     v_body int;
@@ -71,39 +80,52 @@ BEGIN
     BEGIN
         v_new := new_id('enqueue_signed');
         IF octet_length(key) NOT BETWEEN 1 AND 200 THEN
-            PERFORM bad_argument('enqueue_signed', 'key', format('has %s bytes; it must have 1 to 200', octet_length(key)),
+            PERFORM bad_argument('enqueue_signed', 'key',
+                format('has %s bytes; it must have 1 to 200', octet_length(key)),
                 'Leave it out (NULL): the bytes are their own key; or use a hash of a longer one.');
         ELSIF octet_length(creator) > 200 THEN
-            PERFORM bad_argument('enqueue_signed', 'creator', format('has %s bytes; at most 200', octet_length(creator)),
+            PERFORM bad_argument('enqueue_signed', 'creator',
+                format('has %s bytes; at most 200', octet_length(creator)),
                 'It names who asked; leave it out for the session''s user.');
         ELSIF size_fits(extrinsic) IS NOT TRUE THEN
-            PERFORM bad_size('enqueue_signed', 'extrinsic', extrinsic, 'Pass the whole signed extrinsic.');
+            PERFORM bad_size('enqueue_signed', 'extrinsic', extrinsic,
+                             'Pass the whole signed extrinsic.');
         ELSIF substr(extrinsic, 2, 1) = 'x' THEN
             PERFORM check_hex_text('enqueue_signed', 'extrinsic', extrinsic);
         END IF;
         PERFORM check_trace('enqueue_signed', traceparent);
         IF getdatabaseencoding() = 'SQL_ASCII' THEN
-            PERFORM check_text('enqueue_signed', 'creator', creator), check_text('enqueue_signed', 'key', key);
+            PERFORM check_text('enqueue_signed', 'creator', creator),
+                check_text('enqueue_signed', 'key', key);
         END IF;
         v_body := extrinsic_body(extrinsic);
         IF v_body = 0 THEN
-            PERFORM bad_argument('enqueue_signed', 'extrinsic', format('does not begin with its length (%s bytes in all)',
-                octet_length(extrinsic)), 'Pass the whole signed extrinsic with the compact length in front, as '
+            PERFORM bad_argument('enqueue_signed', 'extrinsic',
+                format('does not begin with its length (%s bytes in all)',
+                octet_length(extrinsic)),
+                'Pass the whole signed extrinsic with the compact length in front, as '
                 'author_submitExtrinsic takes it; a call goes to enqueue.');
         ELSIF octet_length(extrinsic) < v_body + 90 OR get_byte(extrinsic, v_body) <> 132 THEN
-            PERFORM bad_argument('enqueue_signed', 'extrinsic', CASE WHEN get_byte(extrinsic, v_body) & 128 = 0
-                THEN 'is not signed' ELSE format('is of form 0x%s, or too short', to_hex(get_byte(extrinsic, v_body))) END,
+            PERFORM bad_argument('enqueue_signed', 'extrinsic', CASE
+                WHEN get_byte(extrinsic, v_body) & 128 = 0
+                THEN 'is not signed'
+                ELSE format('is of form 0x%s, or too short', to_hex(get_byte(extrinsic, v_body)))
+                END,
                 'Signed extrinsics of format v4 are taken (0x84 behind the length).');
         END IF;
         v_account := signer_of(extrinsic, v_body, enqueue_signed.account);
         -- A used nonce is looked up in past blocks, where it may belong to the former life.
-        IF EXISTS (SELECT FROM accounts a WHERE a.account = v_account AND a.life_since IS NOT NULL) THEN
-            PERFORM bad_argument('enqueue_signed', 'extrinsic', format('is signed by 0x%s, an account that was reaped or rewound once',
+        IF EXISTS (SELECT FROM accounts a WHERE a.account = v_account AND a.life_since IS NOT NULL)
+            THEN
+            PERFORM bad_argument('enqueue_signed', 'extrinsic',
+                format('is signed by 0x%s, an account that was reaped or rewound once',
                 encode((SELECT a.account_id FROM accounts a WHERE a.account = v_account), 'hex')),
-                'Blocks of its former life would be taken for this one''s. Use enqueue, or another account.');
+                'Blocks of its former life would be taken for this one''s. Use enqueue, or '
+                'another account.');
         END IF;
         IF EXISTS (SELECT FROM accounts a WHERE a.account = v_account AND a.sited) THEN
-            PERFORM bad_argument('enqueue_signed', 'account', format('is %s, which has sites: the one that coordinates gives the nonces',
+            PERFORM bad_argument('enqueue_signed', 'account',
+                format('is %s, which has sites: the one that coordinates gives the nonces',
                 (SELECT a.alias FROM accounts a WHERE a.account = v_account)), 'Use enqueue.');
         END IF;
         PERFORM check_use('enqueue_signed', v_account);
@@ -117,14 +139,18 @@ BEGIN
     IF enqueue_signed.key IS NOT NULL THEN
         v_id := id_of_key(v_account, key_role(), enqueue_signed.key, v_id, v_sha);
         IF v_id < 0 THEN
-            RAISE EXCEPTION USING ERRCODE = 'TR012', MESSAGE = key_reused_text(enqueue_signed.key, -v_id), HINT = key_reused_hint();
+            RAISE EXCEPTION USING ERRCODE = 'TR012',
+                MESSAGE = key_reused_text(enqueue_signed.key, -v_id), HINT = key_reused_hint();
         END IF;
     END IF;
     IF v_id = v_new THEN
-        INSERT INTO outbox_presigned (id, account, extrinsic, key, creator, role, traceparent) VALUES (v_id, v_account,
-            enqueue_signed.extrinsic, enqueue_signed.key, coalesce(enqueue_signed.creator, session_user), stored_role(enqueue_signed.creator),
+        INSERT INTO outbox_presigned (id, account, extrinsic, key, creator, role, traceparent)
+            VALUES (v_id, v_account,
+            enqueue_signed.extrinsic, enqueue_signed.key,
+            coalesce(enqueue_signed.creator, session_user), stored_role(enqueue_signed.creator),
             enqueue_signed.traceparent);
-        v_full := take_room('enqueue_signed', v_account, coalesce(stored_role(enqueue_signed.creator), enqueue_signed.creator,
+        v_full := take_room('enqueue_signed', v_account,
+            coalesce(stored_role(enqueue_signed.creator), enqueue_signed.creator,
             session_user), v_id, v_id, NOT is_operator());
         IF v_full IS NOT NULL THEN
             RAISE EXCEPTION USING ERRCODE = 'TR013', MESSAGE = v_full, HINT = full_hint();

@@ -1,4 +1,7 @@
--- $1 account, $2 epoch, $3 nonces, $4 calls, $5 hashes, $6 extrinsics, $7 tips (decimal text), $8 era births,
--- $9 era deaths (NULL: immortal), $10 spec version, $11 transaction version, $12 finalized height, $13 outcomes,
+-- $1 account, $2 epoch, $3 nonces, $4 calls, $5 hashes, $6 extrinsics, $7 tips (decimal text), $8
+-- era births,
+-- $9 era deaths (NULL: immortal), $10 spec version, $11 transaction version, $12 finalized height,
+-- $13 outcomes,
 -- $14 errors of the transactions that end
-SELECT txrelay.leader_fill($1, $2, $3, $4, $5, $6, $7::text[]::numeric[], $8, $9, $10, $11, $12, $13, $14)
+SELECT txrelay.leader_fill($1, $2, $3, $4, $5, $6, $7::text[]::numeric[], $8, $9, $10, $11, $12,
+                           $13, $14)

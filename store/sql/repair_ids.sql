@@ -1,5 +1,5 @@
--- Moves the sequences of ids beyond what was given (schema/functions/19_moves.sql). Returns how many ids would have been given
--- again; NULL: the schema has no such function.
+-- Moves the sequences of ids beyond what was given (schema/functions/19_moves.sql). Returns how
+-- many ids would have been given again; NULL: the schema has no such function.
 DO $$
 BEGIN
     IF to_regprocedure('txrelay.repair_ids()') IS NOT NULL THEN
