@@ -1,11 +1,13 @@
-"""Publish batches to a feed with grpcio: each line of standard input is a batch, a JSON array of calls in hexadecimal.
+"""Publish batches to a feed with grpcio: each line of standard input is a batch, a JSON array of
+calls in hexadecimal.
 
     protoc --python_out=. --proto_path=../wire feed.proto         # makes feed_pb2.py
     python3 publish.py FEED RELAY[,RELAY...] KEY_FILE [FIRST] < batches
 
-A relay is HOST:PORT or unix:/path. KEY_FILE is one that `txrelay keys new --scheme ed25519` made. FIRST is the number of the
-first batch (0). TLS: CA, CERT and CERT_KEY in the environment name PEM files; TOKEN is the relays' token. It prints each
-number that is acknowledged, and ends when all are: another publisher may push the same batches at the same time."""
+A relay is HOST:PORT or unix:/path. KEY_FILE is one that `txrelay keys new --scheme ed25519` made.
+FIRST is the number of the first batch (0). TLS: CA, CERT and CERT_KEY in the environment name PEM
+files; TOKEN is the relays' token. It prints each number that is acknowledged, and ends when all
+are: another publisher may push the same batches at the same time."""
 import hashlib
 import json
 import os
@@ -38,33 +40,43 @@ def read(path):
 class Publisher:
     def __init__(self, feed, relays, key_file, batches, first=0):
         self.feed, self.relays, self.leader = feed, relays.split(','), ''
-        self.key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(read(key_file).split()[0].decode().removeprefix('0x')))
+        self.key = Ed25519PrivateKey.from_private_bytes(
+            bytes.fromhex(read(key_file).split()[0].decode().removeprefix('0x')))
         self.public = self.key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-        self.kept = {first + i: batch for i, batch in enumerate(batches)}  # until they are acknowledged
+        # until they are acknowledged
+        self.kept = {first + i: batch for i, batch in enumerate(batches)}
         self.attempt = self.refused = 0
 
     def channel(self, relay):
         if not os.environ.get('CA'):
             return grpc.insecure_channel(relay)
-        own = (read(os.environ['CERT_KEY']), read(os.environ['CERT'])) if os.environ.get('CERT') else (None, None)
-        return grpc.secure_channel(relay, grpc.ssl_channel_credentials(read(os.environ['CA']), *own))
+        own = (read(os.environ['CERT_KEY']),
+               read(os.environ['CERT'])) if os.environ.get('CERT') else (None, None)
+        return grpc.secure_channel(relay,
+                                   grpc.ssl_channel_credentials(read(os.environ['CA']), *own))
 
     def items(self, number):
         """The header, the calls and the trailer of a batch."""
-        calls = [pb.Call(call=bytes.fromhex(c.removeprefix('0x'))).SerializeToString() for c in self.kept[number]]
+        calls = [pb.Call(call=bytes.fromhex(c.removeprefix('0x'))).SerializeToString()
+                 for c in self.kept[number]]
         digest = hashlib.sha256(b''.join(be(len(c), 4) + c for c in calls)).digest()
         name = self.feed.encode()
-        signed = b'txrelay-feed-v1\0' + be(len(name), 4) + name + be(number, 8) + be(len(calls), 4) + digest
-        yield pb.BlockItem(header=pb.BlockHeader(feed=self.feed, number=number, publisher=self.public))
+        signed = b'txrelay-feed-v1\0' + be(len(name), 4) + name + be(number, 8) + be(len(calls),
+                                                                                     4) + digest
+        yield pb.BlockItem(header=pb.BlockHeader(feed=self.feed, number=number,
+                                                 publisher=self.public))
         for call in calls:
             yield pb.BlockItem(call=call)
-        yield pb.BlockItem(trailer=pb.BlockTrailer(count=len(calls), digest=digest, signature=self.key.sign(signed)))
+        yield pb.BlockItem(trailer=pb.BlockTrailer(count=len(calls), digest=digest,
+                                                   signature=self.key.sign(signed)))
 
     def offer(self, out, number):
         """Sends a batch. One that is not kept any more: the stream is closed with the reason."""
         if number not in self.kept:
             acked = min(self.kept, default=number) - 1
-            out.put(pb.PublishRequest(end_stream=pb.EndStream(code='TOO_FAR_BEHIND', earliest=acked + 1, latest_acked=acked)))
+            out.put(pb.PublishRequest(end_stream=pb.EndStream(code='TOO_FAR_BEHIND',
+                                                              earliest=acked + 1,
+                                                              latest_acked=acked)))
             return
         items, size = [], 0
         for item in self.items(number):
@@ -105,9 +117,11 @@ class Publisher:
     def session(self, relay):
         """One stream, to its end."""
         out = queue.Queue()
-        metadata = [('authorization', 'Bearer ' + os.environ['TOKEN'])] if os.environ.get('TOKEN') else None
+        metadata = [('authorization',
+                     'Bearer ' + os.environ['TOKEN'])] if os.environ.get('TOKEN') else None
         with self.channel(relay) as channel:
-            publish = channel.stream_stream('/txrelay.feed.v1.Feed/Publish', pb.PublishRequest.SerializeToString,
+            publish = channel.stream_stream('/txrelay.feed.v1.Feed/Publish',
+                                            pb.PublishRequest.SerializeToString,
                                             pb.PublishResponse.FromString)
             stream = publish(iter(out.get, None), metadata=metadata)
             self.go_on(out)
@@ -117,7 +131,8 @@ class Publisher:
                 for answer in stream:
                     kind = answer.WhichOneof('response')
                     limit.cancel()
-                    limit = threading.Timer(SKIPPED_S if kind == 'skip_block' else ANSWER_S, stream.cancel)
+                    limit = threading.Timer(SKIPPED_S if kind == 'skip_block' else ANSWER_S,
+                                            stream.cancel)
                     limit.start()
                     if kind == 'acknowledgement':
                         self.acknowledged(answer.acknowledgement.number)
@@ -143,10 +158,12 @@ class Publisher:
                 print('no stream:', error.code().name, error.details(), flush=True)
                 if error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.UNIMPLEMENTED):
                     raise SystemExit(error.details()) from None
-            if self.kept and not self.leader:  # with jitter, so that publishers do not come back all at once
+            # with jitter, so that publishers do not come back all at once
+            if self.kept and not self.leader:
                 time.sleep(min(30, 2 ** self.attempt) * random.uniform(0.5, 1))
                 self.attempt = min(self.attempt + 1, 5)
 
 
 if __name__ == '__main__':
-    Publisher(*sys.argv[1:4], [json.loads(line) for line in sys.stdin], *map(int, sys.argv[4:])).run()
+    Publisher(*sys.argv[1:4], [json.loads(line) for line in sys.stdin],
+              *map(int, sys.argv[4:])).run()

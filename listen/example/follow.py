@@ -1,9 +1,11 @@
-"""Enqueue a transaction and follow it to its end, with plain SQL and LISTEN: psycopg2 and nothing of ours.
+"""Enqueue a transaction and follow it to its end, with plain SQL and LISTEN: psycopg2 and nothing
+of ours.
 
     DB="dbname=shop" python3 follow.py alice 0x00001468656c6c6f [KEY]
 
-A notification is a hint that says "look": it may be missed while the connection is away. So: LISTEN first, then ask for the
-status, then wait. After a lost connection the same again. The key makes the enqueue safe to repeat."""
+A notification is a hint that says "look": it may be missed while the connection is away. So:
+LISTEN first, then ask for the status, then wait. After a lost connection the same again. The key
+makes the enqueue safe to repeat."""
 import json
 import os
 import select
@@ -43,11 +45,13 @@ def enqueue(db, account, call, key):
 
 
 def follow(db, tx, told):
-    """Until it has ended: the outcome. told: the statuses that were printed before the connection was lost."""
+    """Until it has ended: the outcome. told: the statuses that were printed before the connection
+    was lost."""
     with db.cursor() as cur:
         cur.execute('LISTEN pending_tx_new; LISTEN pending_tx_update; LISTEN pending_tx_removed')
         while True:
-            cur.execute('SELECT stage, state, block_hash, outcome, error FROM txrelay.status(%s)', (tx,))
+            cur.execute('SELECT stage, state, block_hash, outcome, error FROM txrelay.status(%s)',
+                        (tx,))
             row = cur.fetchone()
             if row is None:
                 raise SystemExit(f'transaction {tx} is not known')

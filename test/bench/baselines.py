@@ -1,4 +1,5 @@
-"""The baselines that come from npm, each a run of a script of peers/ against a chain and a database of its own."""
+"""The baselines that come from npm, each a run of a script of peers/ against a chain and a
+database of its own."""
 import json
 import os
 
@@ -30,12 +31,14 @@ class Peers:
         keys = int(what) if what.isdigit() else 1
         pg = server.fresh()
         devchain = chain(proc.make_dir('txbench-'), *chain_options, accounts=many_accounts(keys))
-        database = json.dumps({'host': pg.dir, 'port': 5432, 'user': 'postgres', 'database': pg.database})
+        database = json.dumps({'host': pg.dir, 'port': 5432, 'user': 'postgres',
+                               'database': pg.database})
         jobs = int(seconds * JOBS_PER_S)
         args = {'api': ['api.mjs', devchain.ws, seconds, length, what],
                 'naive': ['naive.mjs', devchain.ws, database, keys, seconds, length, jobs]}.get(
                     name, ['queue.mjs', name, devchain.ws, database, keys, jobs, seconds, length])
-        out = proc.run([self.node, os.path.join(self.dir, args[0]), *map(str, args[1:])], seconds=seconds * 10 + 120,
+        out = proc.run([self.node, os.path.join(self.dir, args[0]), *map(str, args[1:])],
+                       seconds=seconds * 10 + 120,
                        cwd=self.dir).stdout
         devchain.process.kill()
         got = json.loads(out.splitlines()[-1])

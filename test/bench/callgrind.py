@@ -1,17 +1,21 @@
-"""A callgrind profile of a running process, read into counts: instructions by function, by place, and how often memory was
-asked for, by whom. Counting begins and ends on command (callgrind_control), so that start and end of the process stay out."""
+"""A callgrind profile of a running process, read into counts: instructions by function, by place,
+and how often memory was asked for, by whom. Counting begins and ends on command
+(callgrind_control), so that start and end of the process stay out."""
 import os
 import re
 
 from harness import proc
 
 ASKS = ('malloc', 'calloc', 'realloc', 'posix_memalign', 'aligned_alloc')
-WRAPPERS = ('xmalloc', 'xcalloc', 'xrealloc', 'xstrdup')  # base/check.h: who asks is who calls these
-LAYERS = ('base', 'loop', 'schema', 'store', 'listen', 'election', 'net', 'feed', 'chain', 'relay', 'main')
+# base/check.h: who asks is who calls these
+WRAPPERS = ('xmalloc', 'xcalloc', 'xrealloc', 'xstrdup')
+LAYERS = ('base', 'loop', 'schema', 'store', 'listen', 'election', 'net', 'feed', 'chain', 'relay',
+          'main')
 
 
 def command(path):
-    return ['valgrind', '--tool=callgrind', '--instr-atstart=no', '--compress-strings=no', '--compress-pos=no',
+    return ['valgrind', '--tool=callgrind', '--instr-atstart=no', '--compress-strings=no',
+            '--compress-pos=no',
             f'--callgrind-out-file={path}', '--separate-threads=no', '--']
 
 
@@ -22,8 +26,8 @@ def control(pid, *what):
 
 
 class Profile:
-    """own: {function: instructions}; total: {function: with all that it calls}; place: {function: layer or library};
-    asked: {malloc or the like, or a wrapper of ours: {caller: calls}}."""
+    """own: {function: instructions}; total: {function: with all that it calls}; place: {function:
+    layer or library}; asked: {malloc or the like, or a wrapper of ours: {caller: calls}}."""
 
     def __init__(self, path):
         self.own, self.total, self.place, self.asked = {}, {}, {}, {}
@@ -68,7 +72,8 @@ class Profile:
         return sum(self.own.values())
 
     def allocations(self):
-        return sum(n for asked, callers in self.asked.items() if asked in ASKS for n in callers.values())
+        return sum(n for asked, callers in self.asked.items() if asked in ASKS
+                   for n in callers.values())
 
     def most(self):
         return sorted(self.total.items(), key=lambda x: -x[1])
@@ -89,8 +94,8 @@ class Profile:
 
 
 def plain(name, object_):
-    """Without the number of a recursion, and what the compiler adds to a part of a function; one that has no name is told by
-    its library."""
+    """Without the number of a recursion, and what the compiler adds to a part of a function; one
+    that has no name is told by its library."""
     name = re.sub(r"('\d+)$|\.(isra|part|constprop|cold)\.?\d*", '', name)
     return f'{library(object_)} {name.lstrip("0x")}' if name.startswith('0x') else name
 

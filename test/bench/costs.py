@@ -1,4 +1,5 @@
-"""The recorded cost of a transaction, costs.json: what is held to it, how closely, and how it is written."""
+"""The recorded cost of a transaction, costs.json: what is held to it, how closely, and how it is
+written."""
 import json
 import os
 import statistics
@@ -10,7 +11,8 @@ BOUND = 0.05
 
 
 def counts_of(plain, profile, count):
-    """The figures that a change is held to, per 1000 transactions where one has less than one of it."""
+    """The figures that a change is held to, per 1000 transactions where one has less than one of
+    it."""
     written = plain['tables']
     return {
         'statements per 1000': plain['relay_statements_per_tx'] * 1000,
@@ -40,9 +42,11 @@ def median_of(tries):
 
 
 def versions():
-    packages = ['libc6', 'libsodium23', 'libjansson4', 'libwebsockets17', 'libpq5', 'libuv1', 'libnettle8', 'postgresql-15',
+    packages = ['libc6', 'libsodium23', 'libjansson4', 'libwebsockets17', 'libpq5', 'libuv1',
+                'libnettle8', 'postgresql-15',
                 'gcc-12']
-    out = proc.run(['dpkg-query', '-W', '-f', '${Package} ${Version}\n', *packages], check=False).stdout
+    out = proc.run(['dpkg-query', '-W', '-f', '${Package} ${Version}\n', *packages],
+                   check=False).stdout
     return dict(line.split(' ', 1) for line in out.splitlines())
 
 
@@ -51,9 +55,11 @@ def record(tries, about):
     seen = {k: [round(f(t[k] for t in tries), 3) for f in (min, max)] for k in now}
     with open(FILE, 'w') as file:
         json.dump({'made by': './dev bench cost --record', **about, 'versions': versions(),
-                   'per transaction': {k: round(v, 3) for k, v in now.items()}, 'smallest and largest': seen}, file, indent=1)
+                   'per transaction': {k: round(v, 3) for k, v in now.items()},
+                   'smallest and largest': seen}, file, indent=1)
         file.write('\n')
-    print(f'\nrecorded in {os.path.relpath(FILE, proc.ROOT)}: commit it with the change that moved it')
+    print(f'\nrecorded in {os.path.relpath(FILE, proc.ROOT)}: commit it with the change that '
+          'moved it')
 
 
 def other_versions():

@@ -1,6 +1,7 @@
-"""What one enqueue costs in counts that do not depend on how busy the machine is, from one session: bytes of WAL, pages
-touched, processor time of the backend (the first call, which compiles and plans, apart), and with --instructions those of the
-backend under callgrind (a single-user server that executes the statement 60 and 260 times; the difference counts)."""
+"""What one enqueue costs in counts that do not depend on how busy the machine is, from one
+session: bytes of WAL, pages touched, processor time of the backend (the first call, which compiles
+and plans, apart), and with --instructions those of the backend under callgrind (a single-user
+server that executes the statement 60 and 260 times; the difference counts)."""
 import os
 import re
 import statistics
@@ -43,8 +44,10 @@ class Session:
 
 def counters(pg):
     wal = pg.value(MARK + "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")
-    hits = pg.value(MARK + '''SELECT coalesce(sum(shared_blks_hit + shared_blks_read), 0) FROM pg_stat_statements s
-        JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = current_database() AND query NOT LIKE '%bench */%' ''')
+    hits = pg.value(MARK + '''SELECT coalesce(sum(shared_blks_hit + shared_blks_read), 0)
+        FROM pg_stat_statements s
+        JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = current_database()
+        AND query NOT LIKE '%bench */%' ''')
     return int(wal), int(hits)
 
 
@@ -75,11 +78,15 @@ class SingleUser:
         return (many - few) / (MANY - FEW)
 
     def _total(self, statement, count):
-        text = 'SET SESSION AUTHORIZATION bench_app;\nPREPARE one AS ' + ' '.join(statement.split()) + ';\n' + 'EXECUTE one;\n' * count
-        user = [] if os.getuid() else ['setpriv', '--reuid', 'postgres', '--regid', 'postgres', '--clear-groups']
+        text = 'SET SESSION AUTHORIZATION bench_app;\nPREPARE one AS ' + ' '.join(
+            statement.split()) + ';\n' + 'EXECUTE one;\n' * count
+        user = [] if os.getuid() else ['setpriv', '--reuid', 'postgres', '--regid', 'postgres',
+                                       '--clear-groups']
         binary = os.path.join(os.environ.get('PG_BIN', '/usr/lib/postgresql/15/bin'), 'postgres')
-        out = proc.run([*user, 'valgrind', '--tool=callgrind', '--callgrind-out-file=/dev/null', binary, '--single', '-D',
-                        os.path.join(self.pg.dir, 'data'), '-c', 'autovacuum=off', '-c', 'jit=off', 'bench'], input=text,
+        out = proc.run([*user, 'valgrind', '--tool=callgrind', '--callgrind-out-file=/dev/null',
+                        binary, '--single', '-D',
+                        os.path.join(self.pg.dir, 'data'), '-c', 'autovacuum=off', '-c', 'jit=off',
+                        'bench'], input=text,
                        seconds=300)
         if 'ERROR' in out.stderr:
             raise RuntimeError(out.stderr[-2000:])
@@ -97,10 +104,12 @@ def run(stand, args):
         for n in names:
             if n not in stand.queues:
                 found[n]['instructions'] = single.instructions(stand.statements[n])
-    rows = [[n, *(f'{c[k]:.{d}f}' for k, d in (('wal_bytes', 0), ('pages', 1), ('cpu_us_least', 1), ('cpu_us', 1),
+    rows = [[n, *(f'{c[k]:.{d}f}' for k, d in (('wal_bytes', 0), ('pages', 1), ('cpu_us_least', 1),
+                                               ('cpu_us', 1),
                                                ('cpu_us_first', 0), ('instructions', 0)) if k in c)]
             for n, c in found.items()]
     rows = [r + [''] * (7 - len(r)) for r in rows]
-    table('one enqueue, one session: counts', ['', 'WAL bytes', 'pages', 'CPU us, least', 'middle', 'first call',
+    table('one enqueue, one session: counts',
+          ['', 'WAL bytes', 'pages', 'CPU us, least', 'middle', 'first call',
                                                'instructions'], rows)
     return found

@@ -1,5 +1,6 @@
-"""A server of Postgres whose answers wait at a gate: what the relay asks passes at once, what it is answered passes when the
-caller says so. With it the order of things is the same on every machine, however slow one of them is."""
+"""A server of Postgres whose answers wait at a gate: what the relay asks passes at once, what it
+is answered passes when the caller says so. With it the order of things is the same on every
+machine, however slow one of them is."""
 import os
 import selectors
 import socket
@@ -29,7 +30,8 @@ class Gate:
         self.thread.join(5)
 
     def hold(self, shut):
-        """Shut: nothing moves but by pump() and release(), in the caller's thread, which so knows that nothing is under way."""
+        """Shut: nothing moves but by pump() and release(), in the caller's thread, which so knows
+        that nothing is under way."""
         if shut:
             self.close()
             self.shut = True

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Readers of events and requests, for the suite http. http_load.py events ADDRESS TOKEN COUNT QUERY, or asks ADDRESS TOKEN RATE
-TARGET, or pages ADDRESS TOKEN COUNT. It says "ready", and at the end of its input one line of JSON: for events, which reads on until
-each reader has as many ends as its input says, the delays from the end's own time to here (s); for asks how many were answered, and how late (s)."""
+"""Readers of events and requests, for the suite http. http_load.py events ADDRESS TOKEN COUNT
+QUERY, or asks ADDRESS TOKEN RATE TARGET, or pages ADDRESS TOKEN COUNT. It says "ready", and at the
+end of its input one line of JSON: for events, which reads on until each reader has as many ends as
+its input says, the delays from the end's own time to here (s); for asks how many were answered,
+and how late (s)."""
 import json
 import re
 import selectors
@@ -19,7 +21,8 @@ def connect(address):
 
 
 def request(token, target):
-    return f'GET {target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n'.encode()
+    return (f'GET {target} HTTP/1.1\r\nHost: localhost\r\n'
+            f'Authorization: Bearer {token}\r\n\r\n').encode()
 
 
 def events(address, token, count, query):
@@ -54,7 +57,8 @@ def events(address, token, count, query):
 
 
 def pages(address, token, count):
-    """Pages that are open somewhere: each reads all events, and looks at none here. A page that was too slow comes again, as pages do."""
+    """Pages that are open somewhere: each reads all events, and looks at none here. A page that
+    was too slow comes again, as pages do."""
     select, live, got, closed = selectors.DefaultSelector(), 0, 0, 0
 
     def start():
@@ -87,7 +91,8 @@ def pages(address, token, count):
 
 
 def asks(address, token, rate, target):
-    """Each on one of eight connections, at its time; late counts from that time, so a server that is slow is seen."""
+    """Each on one of eight connections, at its time; late counts from that time, so a server that
+    is slow is seen."""
     select, idle, waits, late, sent = selectors.DefaultSelector(), [], {}, [], 0
     for _ in range(8):
         s = connect(address)

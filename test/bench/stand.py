@@ -1,5 +1,5 @@
-"""What every suite stands on: a private Postgres with everything durable, a chain with high limits, accounts, and the
-counters of a run that do not depend on the machine."""
+"""What every suite stands on: a private Postgres with everything durable, a chain with high
+limits, accounts, and the counters of a run that do not depend on the machine."""
 import json
 import os
 import random
@@ -17,34 +17,41 @@ MARK = '/* bench */ '
 TABLES = ('accounts', 'outbox', 'pending_transactions', 'attempts', 'finished_transactions')
 PG_OPTIONS = {
     'fsync': 'on', 'synchronous_commit': 'on', 'full_page_writes': 'on', 'shared_buffers': '256MB',
-    'max_wal_size': '4GB', 'checkpoint_timeout': '30min', 'shared_preload_libraries': 'pg_stat_statements',
+    'max_wal_size': '4GB', 'checkpoint_timeout': '30min',
+    'shared_preload_libraries': 'pg_stat_statements',
     'pg_stat_statements.track': 'top',
 }
-CHAIN_OPTIONS = ('--max-subscriptions', '1000000', '--pool-limit', '1000000', '--pool-bytes', '1000000000',
-                 '--future-limit', '100000', '--block-max-extrinsics', '100000', '--max-block-bytes', '268435456')
-# Blocks of 5 ms come a thousand times as fast as real ones. With the default of 64, bytes that a third of a second is enough
-# to outdate would be measured, and an outdated one is signed anew: 4096 are 20 s.
+CHAIN_OPTIONS = ('--max-subscriptions', '1000000', '--pool-limit', '1000000', '--pool-bytes',
+                 '1000000000',
+                 '--future-limit', '100000', '--block-max-extrinsics', '100000',
+                 '--max-block-bytes', '268435456')
+# Blocks of 5 ms come a thousand times as fast as real ones. With the default of 64, bytes that a
+# third of a second is enough to outdate would be measured, and an outdated one is signed anew: 4096
+# are 20 s.
 ERAS = {'era_period': 4096}
 _ids = {}  # (scheme, secret uri): account id
 TICKS = os.sysconf('SC_CLK_TCK')
 
 
 class DurablePostgres(Postgres):
-    """The harness's Postgres with the options above; suites take a database of their own from it (sibling)."""
+    """The harness's Postgres with the options above; suites take a database of their own from it
+    (sibling)."""
 
     def __init__(self, more=None):
         self.dir = proc.make_dir('txbench-')
         self.options = {**PG_OPTIONS, **(more or {})}
         flags = [f for k, v in self.options.items() for f in ('-c', f'{k}={v}')]
         sh = os.path.join(proc.ROOT, 'test', 'harness', 'pg.sh')
-        self.admin_dsn = proc.run([sh, 'start', self.dir, '--fsync', '--', *flags]).stdout.strip().splitlines()[-1]
+        self.admin_dsn = proc.run([sh, 'start', self.dir, '--fsync', '--',
+                                   *flags]).stdout.strip().splitlines()[-1]
         proc.on_exit(self.stop)
         self.database, self.dsn = 'postgres', self.dsn_of('postgres')
         self.serial = 0
         self.postmaster = int(proc.run([sh, 'pid', self.dir]).stdout)
 
     def fresh(self):
-        """A migrated database of its own. The one before goes: its vacuum would write WAL into the next figures."""
+        """A migrated database of its own. The one before goes: its vacuum would write WAL into the
+        next figures."""
         if self.serial:
             self.query(f'DROP DATABASE bench_{self.serial} WITH (FORCE)')
         self.serial += 1
@@ -85,7 +92,8 @@ def pgbench_command(pg, statement, *options):
     path = os.path.join(proc.make_dir('txbench-'), 'script.sql')
     with open(path, 'w') as file:
         file.write(statement + ';\n')
-    return [os.path.join(os.environ.get('PG_BIN', '/usr/lib/postgresql/15/bin'), 'pgbench'), '-n', '-M', 'prepared', '-f', path,
+    return [os.path.join(os.environ.get('PG_BIN', '/usr/lib/postgresql/15/bin'), 'pgbench'), '-n',
+            '-M', 'prepared', '-f', path,
             *options, pg.dsn]
 
 
@@ -94,7 +102,8 @@ def pgbench_command(pg, statement, *options):
 def log_time(text, event, alias=None):
     """Seconds since 1970 of the log line's own stamp, the last one of that event."""
     from datetime import datetime, timezone
-    stamps = re.findall(rf'time=(\S+Z) level=\w+ event={re.escape(event)}' + (rf' account={alias} ' if alias else ''), text)
+    stamps = re.findall(rf'time=(\S+Z) level=\w+ event={re.escape(event)}'
+                        + (rf' account={alias} ' if alias else ''), text)
     if not stamps:
         return None
     stamp = datetime.strptime(stamps[-1].split('>')[-1], '%Y-%m-%dT%H:%M:%S.%fZ')
@@ -126,7 +135,8 @@ def children_cpu_s(pid):
 
 
 def fsync_ms(directory, count=50):
-    """Median of a write and fdatasync of one page where the data lives: the price of a lone commit."""
+    """Median of a write and fdatasync of one page where the data lives: the price of a lone
+    commit."""
     path = os.path.join(directory, 'fsync.probe')
     fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     times = []
@@ -150,8 +160,8 @@ def statement_name(query):
 
 
 class Counters:
-    """Differences between two looks at the server. Table counters are flushed when a session ends, so the second look
-    at them comes after the relay has stopped."""
+    """Differences between two looks at the server. Table counters are flushed when a session ends,
+    so the second look at them comes after the relay has stopped."""
 
     def __init__(self, pg):
         self.pg = pg
@@ -167,7 +177,8 @@ class Counters:
         return self.pg.query(MARK + 'SELECT wal_records, wal_fpi, wal_bytes FROM pg_stat_wal')[0]
 
     def _tables(self):
-        rows = self.pg.query(MARK + '''SELECT CASE WHEN relname LIKE 'finished_transactions%%' THEN 'finished_transactions'
+        rows = self.pg.query(MARK + '''SELECT CASE WHEN relname LIKE 'finished_transactions%%'
+            THEN 'finished_transactions'
             ELSE relname END, sum(n_tup_ins), sum(n_tup_upd), sum(n_tup_hot_upd), sum(n_tup_del)
             FROM pg_stat_user_tables WHERE schemaname = 'txrelay' GROUP BY 1''')
         return {r[0]: [int(x) for x in r[1:]] for r in rows}
@@ -182,14 +193,18 @@ class Counters:
         tables = {}
         now = self._tables()
         for name in TABLES:
-            ins, upd, hot, dele = (b - a for a, b in zip(self.tables.get(name, [0] * 4), now.get(name, [0] * 4)))
-            tables[name] = {'inserted': ins / count, 'updated': upd / count, 'updated_not_hot': (upd - hot) / count,
+            ins, upd, hot, dele = (b - a for a, b in zip(self.tables.get(name, [0] * 4),
+                                                         now.get(name, [0] * 4)))
+            tables[name] = {'inserted': ins / count, 'updated': upd / count,
+                            'updated_not_hot': (upd - hot) / count,
                             'deleted': dele / count, 'dead': (upd + dele) / count}
         rows = self.pg.query('SELECT query, calls, total_exec_time, wal_bytes '
                              'FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid '
-                             'WHERE d.datname = current_database() AND query NOT LIKE %s AND toplevel '
+                             'WHERE d.datname = current_database() AND query NOT LIKE %s AND '
+                             'toplevel '
                              'ORDER BY total_exec_time DESC', ('%' + MARK.strip() + '%',))
-        statements = [{'name': statement_name(r[0]), 'calls_per_tx': r[1] / count, 'us_per_tx': r[2] * 1000 / count,
+        statements = [{'name': statement_name(r[0]), 'calls_per_tx': r[1] / count,
+                       'us_per_tx': r[2] * 1000 / count,
                        'wal_bytes_per_tx': float(r[3]) / count} for r in rows]
         return {
             'statements_per_tx': sum(s['calls_per_tx'] for s in statements),
@@ -214,7 +229,8 @@ def save(args, suite, result):
 def spread(values):
     """Median with the smallest and the largest."""
     values = sorted(values)
-    return {'median': statistics.median(values), 'min': values[0], 'max': values[-1], 'n': len(values)}
+    return {'median': statistics.median(values), 'min': values[0], 'max': values[-1],
+            'n': len(values)}
 
 
 def quantiles(values):
@@ -224,7 +240,8 @@ def quantiles(values):
 
 
 def show(s, digits=2, scale=1.0):
-    return f'{s["median"] * scale:.{digits}f} ({s["min"] * scale:.{digits}f}..{s["max"] * scale:.{digits}f})'
+    return (f'{s["median"] * scale:.{digits}f} '
+            f'({s["min"] * scale:.{digits}f}..{s["max"] * scale:.{digits}f})')
 
 
 def table(title, columns, rows):
@@ -233,7 +250,8 @@ def table(title, columns, rows):
     widths = [max(len(r[i]) for r in [columns] + rows) for i in range(len(columns))]
 
     def line(row):
-        return '  ' + '  '.join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths)))
+        return '  ' + '  '.join(c.ljust(w) if i == 0 else c.rjust(w)
+                                for i, (c, w) in enumerate(zip(row, widths)))
     print(line(columns))
     print('  ' + '  '.join('-' * w for w in widths))
     for row in rows:

@@ -1,7 +1,9 @@
-"""feeds: batches of one publisher into the outbox. The account is paused, so nothing is relayed. Rounds alternate with
-`enqueue_many` of as many calls with keys, in one session, which sends texts that are made before: no driver is in the figure.
-Then batches of 100 calls beside a relay that works at 1,000 transactions a second, in alternating windows, and the memory and CPU
-of a relay with idle sessions, each on a connection of its own: over a unix socket, and over TCP with TLS and a client's certificate."""
+"""feeds: batches of one publisher into the outbox. The account is paused, so nothing is relayed.
+Rounds alternate with `enqueue_many` of as many calls with keys, in one session, which sends texts
+that are made before: no driver is in the figure. Then batches of 100 calls beside a relay that
+works at 1,000 transactions a second, in alternating windows, and the memory and CPU of a relay
+with idle sessions, each on a connection of its own: over a unix socket, and over TCP with TLS and
+a client's certificate."""
 import os
 import statistics
 import subprocess
@@ -12,7 +14,8 @@ from harness.bouncer import free_port
 from harness.certificates import Certificates
 from harness.relay import Relay, cli
 
-from .stand import ERAS, MARK, call_of, chain, cpu_s, many_accounts, quantiles, save, show as shown, spread, table
+from .stand import (ERAS, MARK, call_of, chain, cpu_s, many_accounts, quantiles, save,
+                    show as shown, spread, table)
 from .suite_watch import ACCOUNTS, Load, finished
 
 LOAD = os.path.join(proc.BUILD, 'test', 'bench', 'feed_load')
@@ -37,15 +40,18 @@ class Stand:
         listen = f'tcp:{self.target}' if tls else self.target
         self.relay = Relay(self.dir, 'feeds', self.pg.dsn, [self.node.ws], accounts, manager=ERAS,
                            extra=f'feeds:\n  listen: {listen}\n{door}').start()
-        proc.wait_for('all accounts', lambda: self.relay.text().count('=account.ready ') > ACCOUNTS, 60)
+        proc.wait_for('all accounts', lambda: self.relay.text().count('=account.ready ') > ACCOUNTS,
+                      60)
         self.pg.query("SELECT txrelay.account_pause('feed', 'the bench takes batches')")
         self.pg.query("SELECT txrelay.account_policy('feed', '{\"outbox_max\": 1000000}')")
         key = os.path.join(self.dir, 'publisher.key')
         with open(os.open(key, os.O_WRONLY | os.O_CREAT, 0o600), 'w') as file:
             file.write('//Alice\n')
-        public = next(line.split()[-1] for line in cli('keys', 'show', key, '--scheme', 'ed25519').stdout.splitlines()
+        public = next(line.split()[-1] for line in cli('keys', 'show', key, '--scheme',
+                                                       'ed25519').stdout.splitlines()
                       if line.startswith('public key'))
-        cli('feed', 'create', 'bench', 'feed', public, '--database', self.pg.dsn, '--last', '0', '--option', 'duplicate_skip_window=10')
+        cli('feed', 'create', 'bench', 'feed', public, '--database', self.pg.dsn, '--last', '0',
+            '--option', 'duplicate_skip_window=10')
         self.next, self.keys = 1, 0
 
     def certificates(self):
@@ -54,19 +60,23 @@ class Stand:
         files.authority()
         files.certificate('relay', RELAY_NAME)
         files.certificate('publisher', 'publisher.test')
-        self.tls = [files.path('ca.pem'), files.path('publisher.pem'), files.path('publisher.key'), RELAY_NAME]
+        self.tls = [files.path('ca.pem'), files.path('publisher.pem'), files.path('publisher.key'),
+                    RELAY_NAME]
         return ''.join(f'  {key}: {files.path(name)}\n' for key, name in
-                       (('cert_file', 'relay.pem'), ('key_file', 'relay.key'), ('ca_file', 'ca.pem')))
+                       (('cert_file', 'relay.pem'), ('key_file', 'relay.key'),
+                        ('ca_file', 'ca.pem')))
 
     def publish(self, calls, batches):
         """Seconds of each batch, from its offer to its acknowledgement."""
-        done = proc.run([LOAD, 'publish', self.target, 'bench', str(self.next), str(batches), call_of(CALL_BYTES).hex(), str(calls)],
+        done = proc.run([LOAD, 'publish', self.target, 'bench', str(self.next), str(batches),
+                         call_of(CALL_BYTES).hex(), str(calls)],
                         seconds=600)
         self.next += batches
         return [int(line) / 1e6 for line in done.stdout.split()]
 
     def enqueue(self, calls, batches):
-        """Calls per second of enqueue_many. The text of the calls is there before the clock starts."""
+        """Calls per second of enqueue_many. The text of the calls is there before the clock
+        starts."""
         db = self.pg.connect()
         literal = '{' + ','.join(['"\\\\x' + call_of(CALL_BYTES).hex() + '"'] * calls) + '}'
         with db.cursor() as cur:
@@ -74,7 +84,8 @@ class Stand:
             for _ in range(batches):
                 self.keys += 1
                 keys = '{' + ','.join([f'bench/{self.keys}/{i}' for i in range(calls)]) + '}'
-                cur.execute(f"SELECT cardinality(txrelay.enqueue_many('feed', E'{literal}', keys => '{keys}'))")
+                cur.execute(f"SELECT cardinality(txrelay.enqueue_many('feed', E'{literal}', keys "
+                            f"=> '{keys}'))")
             took = time.monotonic() - began
         db.close()
         return calls * batches / took
@@ -110,13 +121,15 @@ def rates(stand, args):
                 else:
                     many.append(stand.enqueue(calls, batches))
         result[calls] = {'calls_per_s': spread(feed), 'enqueue_many': spread(many),
-                         'ratio': spread([f / m for f, m in zip(feed, many)]), 'ack_s': quantiles(took)}
+                         'ratio': spread([f / m for f, m in zip(feed, many)]),
+                         'ack_s': quantiles(took)}
     return result
 
 
 def beside(stand, args):
     """Batches of 100 alone and beside relay work, and the work's own rate."""
-    batches = max(20, max(int(s.split('x')[0]) * int(s.split('x')[1]) for s in args.feed_batches.split(',')) // BESIDE)
+    batches = max(20, max(int(s.split('x')[0]) * int(s.split('x')[1])
+                          for s in args.feed_batches.split(',')) // BESIDE)
     pairs = []
     for i in range(args.feed_rounds):
         got = {}
@@ -125,11 +138,13 @@ def beside(stand, args):
             load = Load(stand.pg, args.watch_rate) if busy else None
             if busy:
                 before = finished(stand.pg)
-                proc.wait_for('the relay to work', lambda b=before: finished(stand.pg) > b + args.watch_rate, 60)
+                proc.wait_for('the relay to work', lambda b=before: finished(stand.pg) > b
+                              + args.watch_rate, 60)
             before, began = finished(stand.pg), time.monotonic()
             times = stand.publish(BESIDE, batches)
             took = time.monotonic() - began
-            got[busy] = {'calls_per_s': BESIDE * batches / sum(times), 'relayed_per_s': (finished(stand.pg) - before) / took}
+            got[busy] = {'calls_per_s': BESIDE * batches / sum(times),
+                         'relayed_per_s': (finished(stand.pg) - before) / took}
             if load:
                 load.end()
                 proc.wait_for('the rest to end', lambda: not stand.pg.value(
@@ -149,18 +164,22 @@ def idle(stand, args, publishes=False):
     """A session's memory and CPU, and what its acknowledgements cost the others."""
     alone = stand.publish(BESIDE, 50) if publishes else None
     alone_cpu, before_kb = cpu_of(stand), stand.rss_kb()
-    child = subprocess.Popen([LOAD, 'idle', stand.target, 'bench', str(stand.next - 1), str(args.idle_sessions), *stand.tls], text=True,
+    child = subprocess.Popen([LOAD, 'idle', stand.target, 'bench', str(stand.next - 1),
+                              str(args.idle_sessions), *stand.tls], text=True,
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert child.stdout.readline() == 'open\n', 'the sessions were not opened'
         after_kb, cpu = stand.rss_kb(), cpu_of(stand)
         later_kb = stand.rss_kb()
-        with_them = stand.publish(BESIDE, 50) if publishes and args.idle_sessions < 1000 else None  # the door takes 1,000 connections
+        # the door takes 1,000 connections
+        with_them = stand.publish(BESIDE, 50) if publishes and args.idle_sessions < 1000 else None
     finally:
         child.communicate('')
     return {'sessions': args.idle_sessions, 'kb_each': (after_kb - before_kb) / args.idle_sessions,
-            'kb_each_later': (later_kb - before_kb) / args.idle_sessions, 'cpu_alone': alone_cpu, 'cpu': cpu,
-            'ack_s_alone': quantiles(alone) if alone else None, 'ack_s': quantiles(with_them) if with_them else None}
+            'kb_each_later': (later_kb - before_kb) / args.idle_sessions, 'cpu_alone': alone_cpu,
+            'cpu': cpu,
+            'ack_s_alone': quantiles(alone) if alone else None,
+            'ack_s': quantiles(with_them) if with_them else None}
 
 
 def run(server, args):
@@ -182,20 +201,25 @@ def run(server, args):
 
 
 def show_rates(result):
-    table(f'batches of one publisher, calls of {CALL_BYTES} B with keys', ['calls of a batch', 'calls/s', 'enqueue_many', 'ratio', 'ack p50 ms', 'p99 ms'],
-          [[calls, shown(r['calls_per_s'], 0), shown(r['enqueue_many'], 0), shown(r['ratio']), f'{r["ack_s"]["p50"] * 1000:.2f}',
+    table(f'batches of one publisher, calls of {CALL_BYTES} B with keys',
+          ['calls of a batch', 'calls/s', 'enqueue_many', 'ratio', 'ack p50 ms', 'p99 ms'],
+          [[calls, shown(r['calls_per_s'], 0), shown(r['enqueue_many'], 0), shown(r['ratio']),
+            f'{r["ack_s"]["p50"] * 1000:.2f}',
             f'{r["ack_s"]["p99"] * 1000:.1f}'] for calls, r in result.items()])
 
 
 def show_beside(args, pairs):
     rate = lambda busy, what: [p[busy][what] for p in pairs]  # noqa: E731
-    print(f'\n  beside {args.watch_rate} transactions a second ({statistics.median(rate(True, "relayed_per_s")):.0f} relayed): batches of '
-          f'{BESIDE} at {statistics.median(rate(True, "calls_per_s")):.0f} calls/s; alone {statistics.median(rate(False, "calls_per_s")):.0f}; '
-          f'pairs {shown(spread([p[True]["calls_per_s"] / p[False]["calls_per_s"] for p in pairs]))}')
+    print(f'\n  beside {args.watch_rate} transactions a second '
+          f'({statistics.median(rate(True, "relayed_per_s")):.0f} relayed): batches of '
+          f'{BESIDE} at {statistics.median(rate(True, "calls_per_s")):.0f} calls/s; alone '
+          f'{statistics.median(rate(False, "calls_per_s")):.0f}; '
+        f'pairs {shown(spread([p[True]["calls_per_s"] / p[False]["calls_per_s"] for p in pairs]))}')
 
 
 def show_idle(r, how):
-    print(f'  {r["sessions"]} idle sessions {how}: {r["kb_each"]:.1f} KB each, after {IDLE_S} s {r["kb_each_later"]:.1f}; the relay takes {r["cpu"] * 100:.2f} % of a core, '
+    print(f'  {r["sessions"]} idle sessions {how}: {r["kb_each"]:.1f} KB each, after {IDLE_S} s '
+          f'{r["kb_each_later"]:.1f}; the relay takes {r["cpu"] * 100:.2f} % of a core, '
           f'{r["cpu_alone"] * 100:.2f} % without them')
     if r['ack_s']:
         print(f'  each acknowledgement goes to all of them: p50 {r["ack_s"]["p50"] * 1000:.2f} ms, '

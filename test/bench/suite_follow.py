@@ -1,6 +1,6 @@
-"""follow: what followers cost. For each number of `txrelay tail` processes that follow everything: sessions enqueue at a fixed
-rate (how late the last follower hears of an end), then --follow-count are enqueued in one commit (the relay's rate). At the
-end every follower has told every end."""
+"""follow: what followers cost. For each number of `txrelay tail` processes that follow everything:
+sessions enqueue at a fixed rate (how late the last follower hears of an end), then --follow-count
+are enqueued in one commit (the relay's rate). At the end every follower has told every end."""
 import json
 import os
 import threading
@@ -29,7 +29,8 @@ class Follower:
                 self.process = self._start(pg, file)
 
     def _start(self, pg, out):
-        return proc.Process([proc.TXRELAY, 'tail', '--json', '--database', pg.dsn], f'{self.path}.log', stdout=out)
+        return proc.Process([proc.TXRELAY, 'tail', '--json', '--database', pg.dsn],
+                            f'{self.path}.log', stdout=out)
 
     def _read(self, pipe):
         with open(self.path, 'wb') as file:
@@ -45,7 +46,9 @@ class Follower:
             return file.read()
 
     def ends(self):
-        return {e['id'] for e in map(json.loads, filter(lambda line: '"finished"' in line, self.text().splitlines()))}
+        return {e['id'] for e in map(json.loads,
+                                     filter(lambda line: '"finished"' in line,
+                                            self.text().splitlines()))}
 
 
 def measure(server, count, args):
@@ -56,7 +59,8 @@ def measure(server, count, args):
     pids = [f.process.pid for f in followers]
 
     def cpu():
-        return sum(map(cpu_s, pids)), children_cpu_s(stand.pg.postmaster), cpu_s(stand.relay.process.pid)
+        return sum(map(cpu_s,
+                       pids)), children_cpu_s(stand.pg.postmaster), cpu_s(stand.relay.process.pid)
     before = cpu()
     load = stand.load('-T', str(args.follow_seconds), '-R', str(args.follow_rate))
     load.child.wait(args.follow_seconds + 60)
@@ -65,25 +69,31 @@ def measure(server, count, args):
     heard = [f for f in followers if f.timed]
     proc.wait_for('the last to hear', lambda: all(len(f.heard) >= paced for f in heard), 60, 0.05)
     after = cpu()
-    finished = dict(stand.pg.query('SELECT id, extract(epoch FROM finished_at)::float8 FROM txrelay.finished_transactions'))
+    finished = dict(stand.pg.query('SELECT id, extract(epoch FROM finished_at)::float8 '
+                                   'FROM txrelay.finished_transactions'))
     late = [t - finished[i] for f in heard for i, t in f.heard.items()]
     rate = burst(stand, args.follow_count)
     total = paced + args.follow_count
     for f in followers:
-        proc.wait_for('every follower to tell every end', lambda: f.text().count('"finished"') >= total, 120, 0.2)
+        proc.wait_for('every follower to tell every end',
+                      lambda: f.text().count('"finished"') >= total, 120, 0.2)
         assert len(f.ends()) == total, f'{len(f.ends())} of {total} were told'
         f.process.kill()
     stand.close()
     us = [(b - a) * 1e6 / paced for a, b in zip(before, after)]
-    return {'followers': count, 'late_ms': {k: v * 1000 if k != 'n' else v for k, v in quantiles(late).items()} if late else None,
+    return {'followers': count,
+            'late_ms': {k: v * 1000 if k != 'n' else v for k, v in quantiles(late).items()} if late
+            else None,
             'followers_us': us[0], 'postgres_us': us[1], 'relay_us': us[2], 'burst_tx_per_s': rate}
 
 
 def burst(stand, count):
-    stand.ask(f"SELECT count(txrelay.enqueue('bench0', '\\x{CALL.hex()}')) FROM generate_series(1, {count})")
+    stand.ask(f"SELECT count(txrelay.enqueue('bench0', '\\x{CALL.hex()}')) "
+              f"FROM generate_series(1, {count})")
     begun = stand.ask('SELECT extract(epoch FROM clock_timestamp())::float8')
     proc.wait_for('everything to end', lambda: stand.ask(IDLE), 300, 0.1)
-    return count / (stand.ask('SELECT extract(epoch FROM max(finished_at))::float8 FROM txrelay.finished_transactions') - begun)
+    return count / (stand.ask('SELECT extract(epoch FROM max(finished_at))::float8 '
+                              'FROM txrelay.finished_transactions') - begun)
 
 
 def run(_, args):
@@ -92,9 +102,13 @@ def run(_, args):
     for count in [int(n) for n in args.followers.split(',')]:
         results.append(measure(server, count, args))
         save(args, 'follow', results)
-    table(f'follow: {args.follow_rate} enqueues/s for {args.follow_seconds} s, then {args.follow_count} at once',
-          ['followers', 'end to line, ms: p50 / p99 / max', 'CPU us/tx: all followers', 'Postgres', 'relay', 'burst tx/s'],
-          [[r['followers'], ' / '.join(f'{r["late_ms"][q]:.1f}' for q in ('p50', 'p99', 'max')) if r['late_ms'] else '',
-            f'{r["followers_us"]:.0f}', f'{r["postgres_us"]:.0f}', f'{r["relay_us"]:.0f}', f'{r["burst_tx_per_s"]:.0f}']
+    table(f'follow: {args.follow_rate} enqueues/s for {args.follow_seconds} s, then '
+          f'{args.follow_count} at once',
+          ['followers', 'end to line, ms: p50 / p99 / max', 'CPU us/tx: all followers', 'Postgres',
+           'relay', 'burst tx/s'],
+          [[r['followers'], ' / '.join(f'{r["late_ms"][q]:.1f}' for q in ('p50', 'p99', 'max'))
+            if r['late_ms'] else '',
+            f'{r["followers_us"]:.0f}', f'{r["postgres_us"]:.0f}', f'{r["relay_us"]:.0f}',
+            f'{r["burst_tx_per_s"]:.0f}']
            for r in results])
     return results

@@ -1,6 +1,7 @@
-"""scale: what an account costs that does nothing, and the same load spread over more and more of them. For each number of
-accounts and relays (all serve all): seconds until every account is led, then for --idle-seconds nothing happens (CPU,
-statements, memory), then --scale-count transactions are enqueued in one commit, evenly, until the last has ended."""
+"""scale: what an account costs that does nothing, and the same load spread over more and more of
+them. For each number of accounts and relays (all serve all): seconds until every account is led,
+then for --idle-seconds nothing happens (CPU, statements, memory), then --scale-count transactions
+are enqueued in one commit, evenly, until the last has ended."""
 import http.client
 import json
 import re
@@ -11,8 +12,9 @@ from harness.relay import Relay
 
 from .stand import ERAS, MARK, DurablePostgres, call_of, chain, children_cpu_s, cpu_s, save, table
 
-# Each block is told to each account. With the 5 ms of the other suites that is two million times a second for 10,000 of
-# them, and measures just that; with the 2 to 12 s of real chains it is nothing.
+# Each block is told to each account. With the 5 ms of the other suites that is two million times a
+# second for 10,000 of them, and measures just that; with the 2 to 12 s of real chains it is
+# nothing.
 CHAIN = ('--instant', '--instant-delay-ms', '100')
 CALL = call_of(100)
 ENDED = MARK + 'SELECT count(*) FROM txrelay.finished_transactions'
@@ -21,7 +23,8 @@ BALANCE = str(10 ** 18)
 
 
 def seeds(count):
-    """Accounts by their raw seeds: a path below the development phrase costs a derivation of milliseconds each."""
+    """Accounts by their raw seeds: a path below the development phrase costs a derivation of
+    milliseconds each."""
     return [(f'bench{i}', 'sr25519', f'0x{i + 1:064x}') for i in range(count)]
 
 
@@ -29,7 +32,8 @@ def fund(node, ids):
     host, port = re.search(r'//(.*):(\d+)', node.ws).groups()
     line = http.client.HTTPConnection(host, int(port), timeout=30)
     for i, id_ in enumerate(ids):
-        line.request('POST', '/', json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'dev_setBalance', 'params': [
+        line.request('POST', '/',
+                     json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'dev_setBalance', 'params': [
             {'account': '0x' + bytes(id_).hex(), 'free': BALANCE, 'block': i + 1 == len(ids)}]}),
             {'Content-Type': 'application/json'})
         answer = json.loads(line.getresponse().read())
@@ -47,7 +51,8 @@ class Crowd:
         self.pg = server.fresh()
         self.accounts, directory = seeds(accounts), proc.make_dir('txbench-')
         self.node = chain(directory, *CHAIN)
-        self.relays = [Relay(directory, f'r{i}', self.pg.dsn, [self.node.ws], self.accounts, manager=ERAS)
+        self.relays = [Relay(directory, f'r{i}', self.pg.dsn, [self.node.ws], self.accounts,
+                             manager=ERAS)
                        for i in range(relays)]
         self.db = self.pg.connect()
         self.cur = self.db.cursor()
@@ -58,7 +63,8 @@ class Crowd:
 
     def ready(self):
         """Accounts that were led by somebody at some time."""
-        return len({alias for r in self.relays for alias in re.findall(r'=account\.ready account=(\S+)', r.text())})
+        return len({alias for r in self.relays
+                    for alias in re.findall(r'=account\.ready account=(\S+)', r.text())})
 
     def lost(self):
         return sum(r.text().count('=leader.lost ') for r in self.relays)
@@ -67,32 +73,42 @@ class Crowd:
         begun = time.monotonic()
         for r in self.relays:
             r.start()
-        proc.wait_for('every account to be led', lambda: self.ready() >= len(self.accounts), LED_S, 0.5)
+        proc.wait_for('every account to be led', lambda: self.ready() >= len(self.accounts), LED_S,
+                      0.5)
         took = time.monotonic() - begun
-        fund(self.node, [r[0] for r in self.pg.query('SELECT account_id FROM txrelay.accounts ORDER BY account')])
+        fund(self.node, [r[0] for r in self.pg.query('SELECT account_id FROM txrelay.accounts '
+                                                     'ORDER BY account')])
         return took
 
     def cpu(self):
-        return [cpu_s(r.process.pid) for r in self.relays], children_cpu_s(self.pg.postmaster), cpu_s(self.node.process.pid)
+        return [cpu_s(r.process.pid)
+                for r in self.relays], children_cpu_s(self.pg.postmaster), cpu_s(
+                    self.node.process.pid)
 
     def statements(self):
-        return self.ask("SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid "
-                        f"WHERE d.datname = current_database() AND query NOT LIKE '%{MARK.strip()}%'")
+        return self.ask("SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_statements s "
+                        "JOIN pg_database d ON d.oid = s.dbid "
+                        "WHERE d.datname = current_database() AND query NOT LIKE "
+                        f"'%{MARK.strip()}%'")
 
     def idle(self, seconds):
         """Per second."""
         self.pg.query('VACUUM ANALYZE')
         self.rest()
         (relays, database, _), said, begun = self.cpu(), self.statements(), time.monotonic()
-        proc.wait_for('the time of the measurement', lambda: time.monotonic() - begun >= seconds, seconds + 60, 0.5)
+        proc.wait_for('the time of the measurement', lambda: time.monotonic() - begun >= seconds,
+                      seconds + 60, 0.5)
         passed = time.monotonic() - begun
         relays_end, database_end, _ = self.cpu()
         return {'relays_cpu': (sum(relays_end) - sum(relays)) / passed, 'most_of_one_relay': max(
-            b - a for a, b in zip(relays, relays_end)) / passed, 'postgres_cpu': (database_end - database) / passed,
-            'statements': (self.statements() - said) / passed, 'rss': max(rss(r.process.pid) for r in self.relays)}
+            b - a for a, b in zip(relays, relays_end)) / passed,
+            'postgres_cpu': (database_end - database) / passed,
+            'statements': (self.statements() - said) / passed,
+            'rss': max(rss(r.process.pid) for r in self.relays)}
 
     def rest(self):
-        """Until the start is over: a second in which the relays used less than a twentieth of one."""
+        """Until the start is over: a second in which the relays used less than a twentieth of
+        one."""
         last = {'cpu': sum(self.cpu()[0])}
 
         def resting():
@@ -105,15 +121,19 @@ class Crowd:
 
     def load(self, count):
         """Transactions a second, from the commit to the last end."""
-        self.ask(f"SELECT count(txrelay.enqueue('bench' || n % {len(self.accounts)}, '\\x{CALL.hex()}')) "
+        self.ask(f"SELECT count(txrelay.enqueue('bench' || n % {len(self.accounts)}, "
+                 f"'\\x{CALL.hex()}')) "
                  f"FROM generate_series(0, {count - 1}) n")
         begun, cpu = self.ask('SELECT extract(epoch FROM clock_timestamp())::float8'), self.cpu()
-        proc.wait_for('everything to end', lambda: self.ask(ENDED.removeprefix(MARK)) == count, ENDED_S, 0.2)
+        proc.wait_for('everything to end', lambda: self.ask(ENDED.removeprefix(MARK)) == count,
+                      ENDED_S, 0.2)
         after = self.cpu()
-        ended = self.ask('SELECT extract(epoch FROM max(finished_at))::float8 FROM txrelay.finished_transactions')
+        ended = self.ask('SELECT extract(epoch FROM max(finished_at))::float8 '
+                         'FROM txrelay.finished_transactions')
         wrong = self.ask("SELECT count(*) FROM txrelay.finished_transactions WHERE outcome <> 'ok'")
         assert not wrong, f'{wrong} did not end well'
-        return {'tx_per_s': count / (ended - begun), 'relay_us': (sum(after[0]) - sum(cpu[0])) * 1e6 / count,
+        return {'tx_per_s': count / (ended - begun), 'relay_us': (sum(after[0]) - sum(cpu[0])) * 1e6
+                / count,
                 'postgres_us': (after[1] - cpu[1]) * 1e6 / count}
 
     def close(self):
@@ -140,12 +160,15 @@ def measure(server, accounts, relays, args):
 def row(result, base):
     name, lost = f'{result["accounts"]} x {result["relays"]}', result['lost']
     if 'error' in result:
-        missing = ['not in time'] if 'ready_s' not in result else [f'{result["ready_s"]:.1f}', *[''] * 5, 'not in time']
+        missing = ['not in time'] if 'ready_s' not in result else [f'{result["ready_s"]:.1f}',
+                                                                   *[''] * 5, 'not in time']
         return [f'{name} ({result["led"]} led)', *missing, *[''] * (8 - len(missing)), lost]
     i, load, more = result['idle'], result['load'], result['accounts'] - base['accounts']
     each = f'{(i["rss"] - base["idle"]["rss"]) / more:.0f}' if more and 'idle' in base else ''
-    return [name, f'{result["ready_s"]:.1f}', f'{i["relays_cpu"] * 100:.2f}', f'{i["most_of_one_relay"] * 100:.2f}',
-            f'{i["postgres_cpu"] * 100:.2f}', f'{i["statements"]:.1f}', each, f'{load["tx_per_s"]:.0f}',
+    return [name, f'{result["ready_s"]:.1f}', f'{i["relays_cpu"] * 100:.2f}',
+            f'{i["most_of_one_relay"] * 100:.2f}',
+            f'{i["postgres_cpu"] * 100:.2f}', f'{i["statements"]:.1f}', each,
+            f'{load["tx_per_s"]:.0f}',
             f'{load["relay_us"]:.0f} / {load["postgres_us"]:.0f}', lost]
 
 
@@ -156,8 +179,11 @@ def run(_, args):
     for pair in args.scale.split(','):
         results.append(measure(server, *map(int, pair.split('x')), args))
         save(args, 'scale', results)
-    base = min(results, key=lambda r: r['accounts'])  # what a relay takes without accounts to speak of
-    table(f'scale: accounts x relays; idle for {args.idle_seconds} s (% of a core), then {args.scale_count} transactions over all',
-          ['', 'all led s', 'idle: relays %', 'busiest %', 'Postgres %', 'statements/s', 'bytes/account', 'tx/s',
+    # what a relay takes without accounts to speak of
+    base = min(results, key=lambda r: r['accounts'])
+    table(f'scale: accounts x relays; idle for {args.idle_seconds} s (% of a core), then '
+          f'{args.scale_count} transactions over all',
+          ['', 'all led s', 'idle: relays %', 'busiest %', 'Postgres %', 'statements/s',
+           'bytes/account', 'tx/s',
            'CPU us/tx: relays / Postgres', 'leads lost'], [row(r, base) for r in results])
     return results

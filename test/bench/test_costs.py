@@ -61,7 +61,8 @@ class Costs(unittest.TestCase):
             return json.load(file)['per transaction']
 
     def lane(self, *factors):
-        """What the lane says when the measurements are the recorded figures times these; and how many it took."""
+        """What the lane says when the measurements are the recorded figures times these; and how
+        many it took."""
         recorded = self.recorded()
         tries = iter(factors)
 
@@ -69,7 +70,8 @@ class Costs(unittest.TestCase):
             factor = next(tries)
             return {k: v * factor.get(k, 1) for k, v in recorded.items()}, None, None
         said = None
-        with mock.patch.object(suite_cost, 'measure', measure), mock.patch.object(suite_cost, 'DurablePostgres'), \
+        with mock.patch.object(suite_cost, 'measure', measure), mock.patch.object(suite_cost,
+                                                                               'DurablePostgres'), \
                 contextlib.redirect_stdout(io.StringIO()):
             try:
                 suite_cost.check_lane()
@@ -79,7 +81,8 @@ class Costs(unittest.TestCase):
 
     def test_what_did_not_move_passes_at_once(self):
         self.assertEqual(self.lane({}, {}, {}), (None, 1))
-        self.assertEqual(self.lane({'instructions': 1.04, 'statements per 1000': 0.96}, {}, {}), (None, 1))
+        self.assertEqual(self.lane({'instructions': 1.04, 'statements per 1000': 0.96}, {}, {}),
+                         (None, 1))
 
     def test_one_bad_measurement_of_three_passes(self):
         self.assertEqual(self.lane({'allocations': 1.2}, {}, {})[0], None)

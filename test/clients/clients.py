@@ -1,5 +1,6 @@
-"""What an application in Python does, with each driver: clients.py STEP, one JSON line for each result.
-DB: a connection string of an application's login; URL, TOKEN: the relay's HTTP interface. PYTHONPATH has the wheel."""
+"""What an application in Python does, with each driver: clients.py STEP, one JSON line for each
+result. DB: a connection string of an application's login; URL, TOKEN: the relay's HTTP interface.
+PYTHONPATH has the wheel."""
 import asyncio
 import contextlib
 import datetime
@@ -36,7 +37,8 @@ class Undone(Exception):
     pass
 
 
-# ---- name -> (what runs in a transaction, what does not): context managers over what the client takes ----
+# ---- name -> (what runs in a transaction, what does not): context managers over what the client
+# takes ----
 
 def dbapi(module):
     @contextlib.contextmanager
@@ -81,7 +83,8 @@ def order(db, note):
         db.execute(text)
 
 
-BEGIN = {'psycopg2': dbapi(psycopg2), 'psycopg2-cursor': cursor(psycopg2), 'psycopg': dbapi(psycopg), 'psycopg-cursor': cursor(psycopg),
+BEGIN = {'psycopg2': dbapi(psycopg2), 'psycopg2-cursor': cursor(psycopg2),
+         'psycopg': dbapi(psycopg), 'psycopg-cursor': cursor(psycopg),
          'sqlalchemy': lambda: engine().begin(), 'sqlalchemy-session': session}
 
 
@@ -107,30 +110,45 @@ def driver(name):
         txrelay.enqueue(db, 'alice', remark(f'{name} lost'))
         raise Undone
     with begin() as db:
-        assert txrelay.enqueue(db, 'alice', '0x' + remark(f'{name} kept').hex(), key=f'{name}-1') == tx
-        careful = txrelay.enqueue(db, 'alice', bytearray(remark(f'{name} options')), key=None, priority=-1, delay=HOUR,
-                                  expires_in='2 hours', creator=name, spec_version=1, tip=5, max_tip='10', deadline_block=4 * 10**9,
+        assert txrelay.enqueue(db, 'alice', '0x' + remark(f'{name} kept').hex(),
+                               key=f'{name}-1') == tx
+        careful = txrelay.enqueue(db, 'alice', bytearray(remark(f'{name} options')), key=None,
+                                  priority=-1, delay=HOUR,
+                                  expires_in='2 hours', creator=name, spec_version=1, tip=5,
+                                  max_tip='10', deadline_block=4 * 10**9,
                                   retries=2, traceparent=TRACE)
         t = txrelay.status(db, careful)
-        assert (t.id, t.account, t.stage, t.outcome, t.creator, t.traceparent) == (careful, 'alice', 'outbox', None, name, TRACE), t
+        assert (t.id, t.account, t.stage, t.outcome, t.creator,
+                t.traceparent) == (careful, 'alice', 'outbox', None, name, TRACE), t
         assert abs(datetime.datetime.now(datetime.timezone.utc) - t.created_at) < HOUR
         assert txrelay.bump(db, careful, 7) == 'queued'
         assert txrelay.cancel(db, careful) == 'cancelled'
         assert txrelay.cancel(db, careful) == 'finished'
-        again = txrelay.retry(db, careful, deadline=datetime.datetime.now(datetime.timezone.utc) + 2 * HOUR)
+        again = txrelay.retry(db, careful, deadline=datetime.datetime.now(datetime.timezone.utc)
+                              + 2 * HOUR)
         assert txrelay.status(db, again).retry_of == careful
         assert txrelay.cancel(db, again) == 'cancelled'
-        many = txrelay.enqueue_many(db, 'alice', [remark(f'{name} a'), remark(f'{name} b')], [f'{name}-a', None])
+        many = txrelay.enqueue_many(db, 'alice', [remark(f'{name} a'), remark(f'{name} b')],
+                                    [f'{name}-a', None])
         assert len(many) == 2 and txrelay.enqueue_many(db, 'alice', []) == []
-        assert txrelay.status(db, 999999999) is None and txrelay.status(db, hash='0x' + '00' * 32) is None
-    refused(begin, 'TR010', 'no such account: "alise"', lambda db: txrelay.enqueue(db, 'alise', b'x'))
-    refused(begin, 'TR011', 'priority is 5000', lambda db: txrelay.enqueue(db, 'alice', b'x', priority=5000))
-    refused(begin, 'TR012', 'was used before', lambda db: txrelay.enqueue(db, 'alice', b'x', key=f'{name}-1'))
-    refused(begin, 'TR011', 'does not begin with its length', lambda db: txrelay.enqueue_signed(db, b'x', key='k'))
+        assert txrelay.status(db, 999999999) is None and txrelay.status(db, hash='0x'
+                                                                        + '00' * 32) is None
+    refused(begin, 'TR010', 'no such account: "alise"',
+            lambda db: txrelay.enqueue(db, 'alise', b'x'))
+    refused(begin, 'TR011', 'priority is 5000',
+            lambda db: txrelay.enqueue(db, 'alice', b'x', priority=5000))
+    refused(begin, 'TR012', 'was used before',
+            lambda db: txrelay.enqueue(db, 'alice', b'x', key=f'{name}-1'))
+    refused(begin, 'TR011', 'does not begin with its length',
+            lambda db: txrelay.enqueue_signed(db, b'x', key='k'))
     with begin() as db:
-        for wrong, text in ((lambda: txrelay.enqueue(db, 'alice', 'remark'), 'bytes or hexadecimal text'),
-                            (lambda: txrelay.enqueue(db, 'alice', b'x', wish=1), "no option 'wish': key, priority"),
-                            (lambda: txrelay.enqueue(db, 'alice', b'x', deadline=datetime.datetime(2099, 1, 1)), 'no time zone')):
+        for wrong, text in ((lambda: txrelay.enqueue(db, 'alice', 'remark'),
+                             'bytes or hexadecimal text'),
+                            (lambda: txrelay.enqueue(db, 'alice', b'x', wish=1),
+                             "no option 'wish': key, priority"),
+                            (lambda: txrelay.enqueue(db, 'alice', b'x',
+                                                     deadline=datetime.datetime(2099, 1, 1)),
+                                                     'no time zone')):
             try:
                 wrong()
             except (TypeError, ValueError) as e:
@@ -160,7 +178,8 @@ async def begin_psycopg():
 
 @contextlib.asynccontextmanager
 async def begin_sqlalchemy():
-    made = sqlalchemy.ext.asyncio.create_async_engine('postgresql+asyncpg://', connect_args={'dsn': os.environ['DB_URL']})
+    made = sqlalchemy.ext.asyncio.create_async_engine('postgresql+asyncpg://',
+                                                      connect_args={'dsn': os.environ['DB_URL']})
     try:
         async with sqlalchemy.ext.asyncio.AsyncSession(made) as s, s.begin():
             yield s
@@ -168,7 +187,8 @@ async def begin_sqlalchemy():
         await made.dispose()
 
 
-ASYNC = {'asyncpg': begin_asyncpg, 'psycopg-async': begin_psycopg, 'sqlalchemy-async': begin_sqlalchemy}
+ASYNC = {'asyncpg': begin_asyncpg, 'psycopg-async': begin_psycopg,
+         'sqlalchemy-async': begin_sqlalchemy}
 
 
 async def async_order(db, note):
@@ -187,14 +207,16 @@ async def async_driver(name):
             await aio.enqueue(db, 'alice', remark(f'{name} lost'))
             raise Undone
     async with begin() as db:
-        careful = await aio.enqueue(db, 'alice', remark(f'{name} options'), delay=HOUR, creator=name, tip=5, traceparent=TRACE)
+        careful = await aio.enqueue(db, 'alice', remark(f'{name} options'), delay=HOUR,
+                                    creator=name, tip=5, traceparent=TRACE)
         t = await aio.status(db, careful)
         assert (t.id, t.creator, t.traceparent) == (careful, name, TRACE), t
         assert await aio.bump(db, careful, 7) == 'queued'
         assert await aio.cancel(db, careful) == 'cancelled'
         again = await aio.retry(db, careful)
         assert await aio.cancel(db, again) == 'cancelled'
-        many = await aio.enqueue_many(db, 'alice', [remark(f'{name} a'), remark(f'{name} b')], [f'{name}-a', None])
+        many = await aio.enqueue_many(db, 'alice', [remark(f'{name} a'), remark(f'{name} b')],
+                                      [f'{name}-a', None])
     for code, call in (('TR012', lambda db: aio.enqueue(db, 'alice', b'x', key=f'{name}-1')),
                        ('TR011', lambda db: aio.enqueue_signed(db, b'x'))):
         try:
@@ -256,7 +278,8 @@ def follow(position, name='psycopg'):
     """Until it is stopped; a connection that ends is opened again, from the last position."""
     at = None if position == 'now' else int(position)
     while True:
-        db = {'psycopg': psycopg, 'psycopg2': psycopg2}[name].connect(DB, application_name='clients follow')
+        db = {'psycopg': psycopg,
+              'psycopg2': psycopg2}[name].connect(DB, application_name='clients follow')
         db.autocommit = True
         tell(event='connected')
         try:
@@ -270,7 +293,8 @@ def follow(position, name='psycopg'):
 async def follow_async(position):
     at = None if position == 'now' else int(position)
     while True:
-        db = await asyncpg.connect(dsn=os.environ['DB_URL'], server_settings={'application_name': 'clients follow'})
+        db = await asyncpg.connect(dsn=os.environ['DB_URL'],
+                                   server_settings={'application_name': 'clients follow'})
         tell(event='connected')
         try:
             async for event in txrelay.aio.follow(db, at, account='alice'):
@@ -283,8 +307,9 @@ async def follow_async(position):
 def encode():
     url, token = os.environ['URL'], os.environ['TOKEN']
     for given in (['by position'], {'remark': 'by name'}):
-        assert txrelay.encode(url, token, 'alice', 'System', 'remark', given) == remark(list(given if isinstance(given, list)
-                                                                                            else given.values())[0])
+        assert txrelay.encode(url, token, 'alice', 'System', 'remark',
+                              given) == remark(list(given if isinstance(given, list)
+                                                                            else given.values())[0])
     for name, use, status in (('Sistem', token, 422), ('System', 'txr_x', 401)):
         try:
             txrelay.encode(url, use, 'alice', name, 'remark', ['x'])
@@ -294,6 +319,7 @@ def encode():
     tell(encoded=True)
 
 
-STEPS = {'drivers': lambda *names: [driver(name) for name in names], 'wait': wait, 'follow': follow, 'encode': encode,
+STEPS = {'drivers': lambda *names: [driver(name) for name in names], 'wait': wait, 'follow': follow,
+         'encode': encode,
          'follow_async': lambda position: asyncio.run(follow_async(position))}
 STEPS[sys.argv[1]](*sys.argv[2:])

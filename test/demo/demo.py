@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The main job, to watch: a private Postgres, a chain, three relays, two accounts, 1,000 transactions from eight SQL
-sessions (every tenth rolled back), the leader killed with kill -9 twice. At the end the chain itself is asked whether
-every committed transaction took effect exactly once. The second act is a feed (feed_act.py), the third one three sites
-(sites_act.py). Exit code 0 only if I1, I2, I3, I6 hold, also over the sites, and the feed took each number once."""
+"""The main job, to watch: a private Postgres, a chain, three relays, two accounts, 1,000
+transactions from eight SQL sessions (every tenth rolled back), the leader killed with kill -9
+twice. At the end the chain itself is asked whether every committed transaction took effect exactly
+once. The second act is a feed (feed_act.py), the third one three sites (sites_act.py). Exit code 0
+only if I1, I2, I3, I6 hold, also over the sites, and the feed took each number once."""
 import argparse
 import os
 import re
@@ -55,12 +56,14 @@ class Demo:
         self.say('a private Postgres on a unix socket ...')
         self.pg = Postgres(os.path.join(self.dir, 'pg'))
         cli('migrate', '--database', self.pg.dsn)
-        self.say('a chain of its own (test/devchain), a block every 500 ms, finality two blocks behind ...')
+        self.say('a chain of its own (test/devchain), a block every 500 ms, finality two blocks '
+                 'behind ...')
         self.chain = Devchain(self.dir, '--block-ms', '500', '--finality-lag', '2')
         self.say('three relays, two accounts ...')
         web = f'http:\n  listen: tcp:127.0.0.1:{free_port()}\n' if self.args.page else ''
         self.relays = [Relay(self.dir, name, self.pg.dsn, [self.chain.ws], ACCOUNTS,
-                             extra=FeedAct.settings(self.dir, name) + (web if name == WATCHED else '')).start()
+                             extra=FeedAct.settings(self.dir, name)
+                             + (web if name == WATCHED else '')).start()
                        for name in ('relay-a', 'relay-b', 'relay-c')]
         if self.args.page:
             self.show_page()
@@ -73,10 +76,12 @@ class Demo:
         self.sites.set_up()
 
     def show_page(self):
-        """Of a relay that is killed only if it leads all; its port stays, so the page comes back."""
+        """Of a relay that is killed only if it leads all; its port stays, so the page comes
+        back."""
         relay = next(r for r in self.relays if r.name == WATCHED)
         address = relay.wait_log(r'event=http.listening address=tcp:(\S+)').group(1)
-        token = cli('token', 'create', 'demo', '--scope', 'read,operate', '--database', self.pg.dsn).stdout.strip()
+        token = cli('token', 'create', 'demo', '--scope', 'read,operate', '--database',
+                    self.pg.dsn).stdout.strip()
         self.say(paint('1', f'the page: http://{address}/') + f'\n  its token: {token}')
 
     def stay(self):
@@ -90,7 +95,8 @@ class Demo:
         return next((r for r in self.relays if r.leads(alias)), None)
 
     def session(self, number):
-        """One application session: its own table and the outbox in one transaction, every tenth rolled back."""
+        """One application session: its own table and the outbox in one transaction, every tenth
+        rolled back."""
         try:
             db = self.pg.connect(autocommit=False)
             cur = db.cursor()
@@ -120,7 +126,8 @@ class Demo:
             self.errors.append(f'session {number}: {error!r}')
 
     def finished(self):
-        return self.pg.value('SELECT count(*) FROM txrelay.finished_transactions WHERE id IS NOT NULL')
+        return self.pg.value('SELECT count(*) FROM txrelay.finished_transactions '
+                             'WHERE id IS NOT NULL')
 
     def victim(self):
         leaders = [r for r in (self.leader('alice'), self.leader('bob')) if r]
@@ -134,7 +141,8 @@ class Demo:
         self.kills.append((victim.name, led, when))
         self.say(paint('31', f'kill -9 {victim.name}, the leader of {" and ".join(led)}'))
         proc.wait_for('a successor', lambda: all(self.leader(a) for a in led), 30)
-        self.say('leading now: ' + ', '.join(f'{a} by {self.leader(a).name}' for a, _, _ in ACCOUNTS))
+        self.say('leading now: '
+                 + ', '.join(f'{a} by {self.leader(a).name}' for a, _, _ in ACCOUNTS))
         victim.start()
 
     def progress(self, done, total):
@@ -150,9 +158,11 @@ class Demo:
     def run(self):
         with self.pg.admin(), self.pg.connect() as db, db.cursor() as cur:
             cur.execute('CREATE TABLE orders (session int, item int)')
-        threads = [threading.Thread(target=self.session, args=(n,), daemon=True) for n in range(SESSIONS)]
+        threads = [threading.Thread(target=self.session, args=(n,), daemon=True)
+                   for n in range(SESSIONS)]
         self.printed, total = 0, self.args.transactions
-        self.say(f'{SESSIONS} SQL sessions enqueue {total} transactions, every tenth is rolled back')
+        self.say(
+            f'{SESSIONS} SQL sessions enqueue {total} transactions, every tenth is rolled back')
         for t in threads:
             t.start()
         kill_at = [total * 0.25, total * 0.55]
@@ -181,7 +191,9 @@ class Demo:
             for alias in led:
                 ready = []
                 for relay in self.relays:
-                    for stamp in re.findall(rf'time=(\S+Z) level=\w+ event=account\.ready account={alias} ', relay.text()):
+                    for stamp in re.findall(
+                        rf'time=(\S+Z) level=\w+ event=account\.ready account={alias} ',
+                        relay.text()):
                         t = datetime.strptime(stamp.split('>')[-1], '%Y-%m-%dT%H:%M:%S.%fZ')
                         ready.append(t.replace(tzinfo=timezone.utc).timestamp())
                 after = [t for t in ready if t > when - 0.001]
@@ -189,7 +201,8 @@ class Demo:
         return times
 
     def latencies(self):
-        rows = self.pg.query('''SELECT id, extract(epoch FROM in_block_at)::float8 FROM txrelay.finished_transactions
+        rows = self.pg.query('''SELECT id, extract(epoch FROM in_block_at)::float8
+                                FROM txrelay.finished_transactions
                                 WHERE id IS NOT NULL AND in_block_at IS NOT NULL''')
         return sorted(t - self.commit_time[i] for i, t in rows if i in self.commit_time)
 
@@ -198,7 +211,9 @@ class Demo:
         violation = '\n'.join(filter(None, (self.feed.gather(), self.sites.gather())))
         figures = {}
         try:
-            figures = invariants.check(self.pg, self.chain, {**self.committed, **self.feed.committed}, self.rolled_back, submitted)
+            figures = invariants.check(self.pg, self.chain,
+                                       {**self.committed, **self.feed.committed}, self.rolled_back,
+                                       submitted)
         except invariants.Violation as error:
             violation += str(error)
         took = self.takeovers()
@@ -217,7 +232,8 @@ class Demo:
             ('blocks finalized', self.chain.finalized_number()),
         ]
         for name, alias, t in took:
-            rows.append((f'takeover of {alias} after kill -9 {name}', f'{t * 1000:.0f} ms' if t is not None else 'none'))
+            rows.append((f'takeover of {alias} after kill -9 {name}',
+                         f'{t * 1000:.0f} ms' if t is not None else 'none'))
         if lat:
             rows.append(('commit to in-block, p50', f'{statistics.median(lat) * 1000:.0f} ms'))
             rows.append(('commit to in-block, p99', f'{lat[int(len(lat) * 0.99)] * 1000:.0f} ms'))
@@ -236,7 +252,8 @@ class Demo:
         if any(t is None for _, _, t in took):
             print(paint('31', '\na killed leader had no successor'))
             return 1
-        print(paint('32', '\nevery committed transaction took effect exactly once, and every number of the feed; I1, I2, I3 and I6 '
+        print(paint('32', '\nevery committed transaction took effect exactly once, and every '
+                          'number of the feed; I1, I2, I3 and I6 '
                     'hold on the chain, over all sites too'))
         return 0
 
@@ -244,8 +261,10 @@ class Demo:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--transactions', type=int, default=1000)
-    parser.add_argument('--seconds', type=float, default=15, help='over which the application enqueues')
-    parser.add_argument('--page', action='store_true', help='a page to watch it, which stays until the demo is stopped')
+    parser.add_argument('--seconds', type=float, default=15,
+                        help='over which the application enqueues')
+    parser.add_argument('--page', action='store_true',
+                        help='a page to watch it, which stays until the demo is stopped')
     parser.add_argument('--quiet', action='store_true', help='for CI: no difference but the pace')
     args = parser.parse_args()
     proc.install_signals()

@@ -1,6 +1,6 @@
-"""The second act: three publishers of one feed compute the same numbered batches. otto is killed with kill -9 in the middle of
-one, loki's batches contain a call that the chain does not have, and vera just works. The relay must take each number once and
-in order, and nothing of loki's."""
+"""The second act: three publishers of one feed compute the same numbered batches. otto is killed
+with kill -9 in the middle of one, loki's batches contain a call that the chain does not have, and
+vera just works. The relay must take each number once and in order, and nothing of loki's."""
 import calendar
 import json
 import os
@@ -15,7 +15,8 @@ from harness.relay import cli
 
 FEED, ACCOUNT = 'prices', 'alice'
 NUMBERS, CALLS, PACE_S = 30, 3, 0.08
-FATAL, FATAL_CALLS, FATAL_BYTES = 12, 40, 8192  # long enough for its publisher to die in the middle of it
+# long enough for its publisher to die in the middle of it
+FATAL, FATAL_CALLS, FATAL_BYTES = 12, 40, 8192
 LIE = '0xff00'
 
 
@@ -29,8 +30,10 @@ class Publisher:
         self.public = re.search(r'public key +0x([0-9a-f]{64})', made)[1]
 
     def start(self, to):
-        self.process = proc.Process([proc.TXRELAY, 'feed', 'push', FEED, '--to', to, '--key', self.key],
-                                    os.path.join(self.directory, f'{self.name}.log'), stdin=subprocess.PIPE)
+        self.process = proc.Process([proc.TXRELAY, 'feed', 'push', FEED, '--to', to, '--key',
+                                     self.key],
+                                    os.path.join(self.directory, f'{self.name}.log'),
+                                    stdin=subprocess.PIPE)
         return self
 
     def compute(self, batch):
@@ -43,7 +46,8 @@ class Publisher:
 
 
 class Wire:
-    """otto's way to the relay. Once it is armed, it passes the first half of a long batch and no more."""
+    """otto's way to the relay. Once it is armed, it passes the first half of a long batch and no
+    more."""
 
     def __init__(self, target):
         self.armed, self.passed = False, 0
@@ -64,7 +68,8 @@ class FeedAct:
     def __init__(self, demo, paint):
         self.demo, self.paint, self.dir = demo, paint, demo.dir
         self.batches = [[remark(f'price {n}-{i}'.ljust(FATAL_BYTES if n == FATAL else 0))
-                         for i in range(FATAL_CALLS if n == FATAL else CALLS)] for n in range(NUMBERS)]
+                         for i in range(FATAL_CALLS if n == FATAL else CALLS)]
+                         for n in range(NUMBERS)]
         self.lines = [['0x' + call.hex() for call in batch] for batch in self.batches]
         self.committed = {}
 
@@ -89,9 +94,11 @@ class FeedAct:
         say = self.demo.say
         say('')
         self.leader = proc.wait_for('a leader', lambda: self.demo.leader(ACCOUNT), 30)
-        say(f'a feed: vera, otto and loki compute the same {NUMBERS} batches and stream them to {self.leader.name}')
+        say(f'a feed: vera, otto and loki compute the same {NUMBERS} batches and stream them to '
+            f'{self.leader.name}')
         door = self.door(self.dir, self.leader.name)
-        proc.wait_for('the feed to be served', lambda: self.logged(rf'event=feed\.served feed={FEED} '), 30)
+        proc.wait_for('the feed to be served',
+                      lambda: self.logged(rf'event=feed\.served feed={FEED} '), 30)
         wire = Wire(door)
         self.otto.start(f'127.0.0.1:{wire.proxy.port}')
         self.loki.start(f'unix:{door}').compute(self.lines[0])
@@ -105,7 +112,8 @@ class FeedAct:
                 people = [self.loki]
             elif n == 0:
                 people = [self.otto, self.vera]  # loki has it
-            for publisher in people[n % 3:] + people[:n % 3]:  # now this one is the first, now that one
+            # now this one is the first, now that one
+            for publisher in people[n % 3:] + people[:n % 3]:
                 publisher.compute(line)
             time.sleep(PACE_S)  # the pace of who computes
         for honest in (self.vera, self.otto):
@@ -121,7 +129,9 @@ class FeedAct:
         wire.armed = True
         self.otto.compute(self.lines[FATAL])
         proc.wait_for('otto to be in the middle of it', wire.is_stuck, 30)
-        taking = proc.wait_for('otto to be first', lambda: self.logged(rf'event=feed\.primary .*session=(\d+) number={FATAL}$'), 30)
+        taking = proc.wait_for('otto to be first',
+                               lambda: self.logged(
+                                   rf'event=feed\.primary .*session=(\d+) number={FATAL}$'), 30)
         self.vera.compute(self.lines[FATAL])
         self.lost_session, self.killed = taking[1], time.time()
         self.otto.process.kill()
@@ -137,22 +147,30 @@ class FeedAct:
         return self.demo.pg.value('SELECT last_number FROM txrelay.feeds WHERE name = %s', (FEED,))
 
     def unfinished(self):
-        return self.demo.pg.value('''SELECT count(*) FROM txrelay.idempotency_keys k WHERE k.key LIKE %s AND NOT EXISTS
+        return self.demo.pg.value('''SELECT count(*) FROM txrelay.idempotency_keys k
+            WHERE k.key LIKE %s AND NOT EXISTS
             (SELECT FROM txrelay.finished_transactions f WHERE f.id = k.id)''', (f'feed/{FEED}/%',))
 
     def count(self, status):
         """Headers of batches, by what became of them, at all relays."""
         text = ''.join(r.control({'cmd': 'metrics'})['text'] for r in self.demo.relays if r.alive())
-        return sum(int(n) for n in re.findall(rf'txrelay_publish_blocks_received_total{{feed="{FEED}",status="{status}"}} (\d+)', text))
+        return sum(int(n) for n in re.findall(
+            rf'txrelay_publish_blocks_received_total{{feed="{FEED}",status="{status}"}} (\d+)',
+            text))
 
     def gather(self):
-        """Remembers what the feed put into the outbox, for the check against the chain. What is wrong with it, or ''."""
-        ids = dict(self.demo.pg.query('SELECT key, id FROM txrelay.idempotency_keys WHERE key LIKE %s', (f'feed/{FEED}/%',)))
-        places = {f'feed/{FEED}/{n}/{i}': call for n, batch in enumerate(self.batches) for i, call in enumerate(batch)}
-        taken = self.demo.pg.query('''SELECT number, encode(publisher, 'hex'), calls, first_id, last_id FROM txrelay.feed_batches
+        """Remembers what the feed put into the outbox, for the check against the chain. What is
+        wrong with it, or ''."""
+        ids = dict(self.demo.pg.query('SELECT key, id FROM txrelay.idempotency_keys '
+                                      'WHERE key LIKE %s', (f'feed/{FEED}/%',)))
+        places = {f'feed/{FEED}/{n}/{i}': call for n, batch in enumerate(self.batches)
+                  for i, call in enumerate(batch)}
+        taken = self.demo.pg.query('''SELECT number, encode(publisher, 'hex'), calls, first_id,
+                                      last_id FROM txrelay.feed_batches
                                       WHERE feed = %s ORDER BY first_id''', (FEED,))
         self.taken = [(number, self.people[key]) for number, key, _, _, _ in taken]
-        self.refused = re.findall(r'event=feed\.bad_batch .*publisher=0x(\w+) text="(.*)"', self.leader.text())
+        self.refused = re.findall(r'event=feed\.bad_batch .*publisher=0x(\w+) text="(.*)"',
+                                  self.leader.text())
         if sorted(ids) != sorted(places):
             return f'{len(ids)} calls of the feed are stored, and {len(places)} were published'
         self.committed = {places[key]: tx for key, tx in ids.items()}
@@ -174,10 +192,13 @@ class FeedAct:
         after = _epoch(stamp) - self.killed
         rows = [
             ('numbers taken', len(self.taken),
-             f"each once and in order: {by['vera']} of vera's copies, {by['otto']} of otto's, {by['loki'] or 'none'} of loki's"),
-            ('copies skipped', self.count('skipped'), 'another publisher was faster, and all three heard when it was stored'),
+             f"each once and in order: {by['vera']} of vera's copies, {by['otto']} of otto's, "
+             f"{by['loki'] or 'none'} of loki's"),
+            ('copies skipped', self.count('skipped'),
+             'another publisher was faster, and all three heard when it was stored'),
             ('copies refused', len(self.refused), f"loki's, every one: \"{self.refused[0][1]}\""),
-            ('copies cut off', 1, f"otto died in the middle of number {FATAL}; {heir}'s was stored {after * 1000:.0f} ms later"),
+            ('copies cut off', 1, f"otto died in the middle of number {FATAL}; {heir}'s was stored "
+                                  f"{after * 1000:.0f} ms later"),
         ]
         return [f'{what:<14} {n:>5}  {why}' for what, n, why in rows]
 

@@ -1,4 +1,5 @@
-"""An application that lives through the loss of its database, as one should be written: idempotency keys, no guesses."""
+"""An application that lives through the loss of its database, as one should be written:
+idempotency keys, no guesses."""
 import contextlib
 import os
 import socket
@@ -15,7 +16,8 @@ PACE_S = 0.02
 
 @contextlib.contextmanager
 def impatient(db, seconds):
-    """Ends the session when the block takes longer: a server that is stopped answers never, and libpq waits for ever."""
+    """Ends the session when the block takes longer: a server that is stopped answers never, and
+    libpq waits for ever."""
     wire = socket.socket(fileno=os.dup(db.fileno()))
     timer = threading.Timer(seconds, wire.shutdown, (socket.SHUT_RDWR,))
     timer.start()
@@ -28,7 +30,8 @@ def impatient(db, seconds):
 
 
 class Application(threading.Thread):
-    """One enqueue after the other. When a commit's outcome is not known it asks again with the same key, until it knows."""
+    """One enqueue after the other. When a commit's outcome is not known it asks again with the
+    same key, until it knows."""
 
     def __init__(self, world, dsn):
         super().__init__(daemon=True)

@@ -1,5 +1,6 @@
-"""A load balancer before nodes of different heights: each question goes to another node, and so does each notification. A node
-knows no block above its own head, and its pool has only what was announced to it."""
+"""A load balancer before nodes of different heights: each question goes to another node, and so
+does each notification. A node knows no block above its own head, and its pool has only what was
+announced to it."""
 import random
 
 from .liar import Lag, Null, Refusal
@@ -31,7 +32,8 @@ class Node(Lag):
         if method in ('chain_getHeader', 'chain_getBlock') and self._unheard(params):
             return Null
         if method.startswith('state_') and self._unheard(params):
-            return Refusal(4003, f'Client error: UnknownBlock: Header was not found in the database: {params[-1]}')
+            return Refusal(4003, 'Client error: UnknownBlock: Header was not found in the '
+                                 f'database: {params[-1]}')
         if method == 'author_pendingExtrinsics':
             return []
         return super().reply(method, params)

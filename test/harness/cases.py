@@ -1,4 +1,5 @@
-"""The public reports (test/cases.md) as tests: a world with a hand on the chain, the table and the relays' words."""
+"""The public reports (test/cases.md) as tests: a world with a hand on the chain, the table and the
+relays' words."""
 import hashlib
 import json
 import os
@@ -20,10 +21,12 @@ REFUSALS = {  # of a real node: code, message, data
     1012: ('Transaction is temporarily banned', None),
     1013: ('Transaction Already Imported', 'Any { .. }'),
     1014: ('Priority is too low: (100 vs 100)',
-           'The transaction has too low priority to replace another transaction already in the pool.'),
+           'The transaction has too low priority to replace another transaction already in '
+           'the pool.'),
     1016: ('Immediately Dropped', "The transaction couldn't enter the pool because of the limit"),
     1018: ('Unactionable',
-           'The transaction is unactionable since it is not propagable and the local node does not author blocks'),
+           'The transaction is unactionable since it is not propagable and the local node does not '
+           'author blocks'),
 }
 
 
@@ -41,8 +44,10 @@ def invalid(data):
 
 
 def nonce_questions(action):
-    """Rules for the questions after an account's next nonce, which count the pool or do not, as the node likes."""
-    return [{'match': {'method': m, 'times': 0}, 'action': action} for m in ('system_accountNextIndex', 'account_nextIndex')]
+    """Rules for the questions after an account's next nonce, which count the pool or do not, as
+    the node likes."""
+    return [{'match': {'method': m, 'times': 0}, 'action': action}
+            for m in ('system_accountNextIndex', 'account_nextIndex')]
 
 
 def on_submit(action, **match):
@@ -50,7 +55,8 @@ def on_submit(action, **match):
 
 
 class CaseWorld(World):
-    """One relay named 'one' leads unless start=False. `stranger` signs with the first account's key."""
+    """One relay named 'one' leads unless start=False. `stranger` signs with the first account's
+    key."""
 
     def __init__(self, *options, start=True, call_timeout_ms=None, **kwargs):
         super().__init__(*options, **kwargs)
@@ -59,7 +65,8 @@ class CaseWorld(World):
         if start:
             self.wait_leader(self.relay('one'))
             self.ready(self.relays[0])
-        self.tail = proc.Process([proc.TXRELAY, 'tail', '--json', '--database', self.pg.dsn], f'{self.dir}/tail.log')
+        self.tail = proc.Process([proc.TXRELAY, 'tail', '--json', '--database', self.pg.dsn],
+                                 f'{self.dir}/tail.log')
         proc.wait_for('the follower to listen', lambda: 'tail.live' in self.tail.text())
 
     def relay(self, name, start=True, **kwargs):
@@ -122,18 +129,22 @@ class CaseWorld(World):
 
     def account_key(self, alias='alice'):
         """The storage key of the account's System.Account."""
-        account_id = bytes(self.pg.value('SELECT account_id FROM txrelay.accounts WHERE alias = %s', (alias,)))
-        return ACCOUNT_PREFIX + hashlib.blake2b(account_id, digest_size=16).hexdigest() + account_id.hex()
+        account_id = bytes(self.pg.value('SELECT account_id FROM txrelay.accounts WHERE alias = %s',
+                                         (alias,)))
+        return ACCOUNT_PREFIX + hashlib.blake2b(account_id,
+                                                digest_size=16).hexdigest() + account_id.hex()
 
     def address(self, alias='alice'):
         return self.pg.value('SELECT address FROM txrelay.accounts WHERE alias = %s', (alias,))
 
     def fund(self, free, alias='alice', **options):
         """The account's free balance from the next block on, which is made now and is empty."""
-        self.chain.rpc('dev_setBalance', {'account': self.address(alias), 'free': str(free), **options})
+        self.chain.rpc('dev_setBalance',
+                       {'account': self.address(alias), 'free': str(free), **options})
 
     def reap(self, alias='alice', free=10 ** 18):
-        """The account dies in one block and is funded again in the next: a new life, whose nonces begin at 0."""
+        """The account dies in one block and is funded again in the next: a new life, whose nonces
+        begin at 0."""
         self.fund(0, alias)
         self.fund(free, alias)
         self.lives += 1
@@ -182,26 +193,30 @@ class CaseWorld(World):
 
     def history(self, tx):
         """Rows of history(id) as dicts."""
-        names = ('nonce', 'attempt', 'hash', 'tip', 'filler', 'outcome', 'state', 'reason', 'error', 'error_count',
+        names = ('nonce', 'attempt', 'hash', 'tip', 'filler', 'outcome', 'state', 'reason', 'error',
+                 'error_count',
                  'spec_version', 'era_death', 'created_at', 'ended_at')
         return [dict(zip(names, row)) for row in self.rows(
             f'SELECT {", ".join(names)} FROM txrelay.history(%s)', tx)]
 
     def tips(self, tx):
         """Of its attempts, in order, without a filler's."""
-        return [int(t) for t, in self.rows('''SELECT tip FROM txrelay.attempts WHERE id = %s AND filler IS NULL
+        return [int(t) for t, in self.rows('''SELECT tip FROM txrelay.attempts WHERE id = %s
+                                              AND filler IS NULL
                                               ORDER BY created_at, nonce, number''', tx)]
 
     def suspension(self, alias='alice'):
         return self.pg.value('SELECT suspension FROM txrelay.accounts WHERE alias = %s', (alias,))
 
     def wait_suspension(self, suspension, alias='alice', seconds=30):
-        proc.wait_for(f'{alias} to be suspended: {suspension}', lambda: self.suspension(alias) == suspension, seconds)
+        proc.wait_for(f'{alias} to be suspended: {suspension}',
+                      lambda: self.suspension(alias) == suspension, seconds)
 
     def blocked(self, alias='alice'):
         """The account's row of blocked_accounts as a dict, or None."""
         names = ('nonce', 'id', 'state', 'reason', 'paused', 'paused_by', 'suspension')
-        found = self.rows(f'SELECT {", ".join(names)} FROM txrelay.blocked_accounts WHERE account = %s', alias)
+        found = self.rows(f'SELECT {", ".join(names)} FROM txrelay.blocked_accounts '
+                          'WHERE account = %s', alias)
         return dict(zip(names, found[0])) if found else None
 
     def given_up(self, tx):
@@ -210,7 +225,8 @@ class CaseWorld(World):
                             WHERE id IS NULL AND requeued = %s ORDER BY finished_at, nonce''', tx)
 
     def row(self, tx):
-        found = self.rows('SELECT stage, state, nonce, outcome, error, attempts FROM txrelay.transactions WHERE id = %s', tx)
+        found = self.rows('SELECT stage, state, nonce, outcome, error, attempts '
+                          'FROM txrelay.transactions WHERE id = %s', tx)
         return dict(zip(('stage', 'state', 'nonce', 'outcome', 'error', 'attempts'), found[0]))
 
     def end(self, tx):
@@ -225,9 +241,11 @@ class CaseWorld(World):
 
     def attempts(self, nonce=None):
         """[(nonce, number, id, hash, outcome, reason, extrinsic)] in order."""
-        found = self.rows('''SELECT nonce, number, id, hash, outcome::text, reason, extrinsic FROM txrelay.attempts
+        found = self.rows('''SELECT nonce, number, id, hash, outcome::text, reason, extrinsic
+                             FROM txrelay.attempts
                              ORDER BY nonce, number''')
-        return [(n, k, i, bytes(h), o, r, bytes(x)) for n, k, i, h, o, r, x in found if nonce in (None, n)]
+        return [(n, k, i, bytes(h), o, r, bytes(x)) for n, k, i, h, o, r, x in found
+                if nonce in (None, n)]
 
     def next_nonce(self, alias='alice'):
         return self.pg.value('SELECT next_nonce FROM txrelay.accounts WHERE alias = %s', (alias,))
@@ -235,10 +253,12 @@ class CaseWorld(World):
     # ---- the relays' words ----
 
     def alerts(self):
-        return [line for relay in self.relays for line in relay.text().splitlines() if 'account.alert' in line]
+        return [line for relay in self.relays for line in relay.text().splitlines()
+                if 'account.alert' in line]
 
     def wait_alert(self, pattern):
-        return proc.wait_for(f'an alert like /{pattern}/', lambda: [a for a in self.alerts() if re.search(pattern, a)])
+        return proc.wait_for(f'an alert like /{pattern}/',
+                             lambda: [a for a in self.alerts() if re.search(pattern, a)])
 
     def told(self, tx):
         """The states of a transaction that the follower was told, in order."""
@@ -253,29 +273,37 @@ class CaseWorld(World):
                 row = json.loads(line)
                 if row.get('id') and row.get('state'):
                     last[row['id']] = row['state']
-        table = self.rows('SELECT id, state::text FROM txrelay.finished_transactions WHERE id IS NOT NULL AND nonce IS NOT NULL')
+        table = self.rows('SELECT id, state::text FROM txrelay.finished_transactions '
+                          'WHERE id IS NOT NULL AND nonce IS NOT NULL')
         return {tx: (last.get(tx), state) for tx, state in table if last.get(tx) != state}
 
     # ---- the end of every case ----
 
     def settle(self, seconds=60):
-        """Every transaction ended, nothing pending (fillers too), the invariants hold, ends that were seen before are
-        the same, the history has an attempt for each nonce that was used."""
+        """Every transaction ended, nothing pending (fillers too), the invariants hold, ends that
+        were seen before are the same, the history has an attempt for each nonce that was used."""
         figures = super().settle(seconds)
-        proc.wait_for('nothing pending', lambda: not self.pg.value('SELECT count(*) FROM txrelay.pending_transactions'), seconds)
+        proc.wait_for('nothing pending',
+                      lambda: not self.pg.value(
+                          'SELECT count(*) FROM txrelay.pending_transactions'), seconds)
         figures = self.check()
-        ends = {r[0]: r for r in self.rows('''SELECT id, outcome::text, error, nonce, hash::text, block_number
-                                              FROM txrelay.finished_transactions WHERE id IS NOT NULL''')}
+        ends = {r[0]: r for r in self.rows('''SELECT id, outcome::text, error, nonce, hash::text,
+                                              block_number
+                                              FROM txrelay.finished_transactions
+                                              WHERE id IS NOT NULL''')}
         for tx, row in self.ends.items():
             assert ends.get(tx) == row, f'I7: the end of {tx} was {row} and is {ends.get(tx)}'
         self.ends.update(ends)
         try:
             proc.wait_for('the follower to agree', lambda: not self.follower_differs(), 10)
         except TimeoutError:
-            raise AssertionError(f'I8: follower and table differ: {self.follower_differs()}') from None
-        crashed = [r.name for r in self.relays if r.process and not r.alive() and r.process.child.returncode not in (0, -9)]
+            raise AssertionError(
+                f'I8: follower and table differ: {self.follower_differs()}') from None
+        crashed = [r.name for r in self.relays if r.process and not r.alive()
+                   and r.process.child.returncode not in (0, -9)]
         assert not crashed, f'{crashed}: a relay died by itself'
-        bugs = [line for r in self.relays for line in r.text().splitlines() if 'event=internal.bug' in line]
+        bugs = [line for r in self.relays for line in r.text().splitlines()
+                if 'event=internal.bug' in line]
         assert not bugs, bugs
         return figures
 
@@ -361,5 +389,7 @@ def flatten(suite):
 
 
 def load_tests(_loader, tests, _pattern):
-    """What chopsticks says has nothing to do with the pool that devchain has: its forms run with one of the two."""
-    return Parallel([t for t in flatten(tests) if POOL == 'single-state' or not getattr(t, 'shapes', ())])
+    """What chopsticks says has nothing to do with the pool that devchain has: its forms run with
+    one of the two."""
+    return Parallel([t for t in flatten(tests) if POOL == 'single-state'
+                     or not getattr(t, 'shapes', ())])

@@ -1,5 +1,6 @@
-"""Chains: devchain, and what a test reads from any chain over HTTP JSON-RPC. The decoding here is on purpose a second,
-independent reading of the formats (extrinsic v4), so that it can disagree with the relay's own."""
+"""Chains: devchain, and what a test reads from any chain over HTTP JSON-RPC. The decoding here is
+on purpose a second, independent reading of the formats (extrinsic v4), so that it can disagree
+with the relay's own."""
 import hashlib
 import json
 import os
@@ -11,7 +12,8 @@ import urllib.request
 from . import proc
 
 
-POOL = os.environ.get('TXRELAY_POOL', 'single-state')  # every devchain's behaviour of this run; or fork-aware
+# every devchain's behaviour of this run; or fork-aware
+POOL = os.environ.get('TXRELAY_POOL', 'single-state')
 
 
 class RpcError(Exception):
@@ -80,12 +82,14 @@ class Chain:
         self._signed = {}  # by block hash: what signed_in() has read
 
     def _post(self, content, seconds=30):
-        request = urllib.request.Request(self.http, json.dumps(content).encode(), {'Content-Type': 'application/json'})
+        request = urllib.request.Request(self.http, json.dumps(content).encode(),
+                                         {'Content-Type': 'application/json'})
         with urllib.request.urlopen(request, timeout=seconds) as reply:
             return json.load(reply)
 
     def rpc(self, method, *params, seconds=30):
-        answer = self._post({'jsonrpc': '2.0', 'id': 1, 'method': method, 'params': list(params)}, seconds)
+        answer = self._post({'jsonrpc': '2.0', 'id': 1, 'method': method, 'params': list(params)},
+                            seconds)
         if answer.get('error'):
             raise RpcError(f"{method}: {answer['error']}")
         return answer.get('result')
@@ -97,7 +101,8 @@ class Chain:
         found = []
         for first in range(0, len(params), self.batch):
             part = params[first:first + self.batch]
-            answers = self._post([{'jsonrpc': '2.0', 'id': i, 'method': method, 'params': [param]} for i, param in enumerate(part)])
+            answers = self._post([{'jsonrpc': '2.0', 'id': i, 'method': method, 'params': [param]}
+                                  for i, param in enumerate(part)])
             by_id = {answer['id']: answer for answer in answers}
             for i, param in enumerate(part):
                 if 'result' not in by_id[i]:
@@ -109,15 +114,18 @@ class Chain:
         return int(self.rpc('chain_getHeader', self.rpc('chain_getFinalizedHead'))['number'], 16)
 
     def signed_in(self, hashes):
-        """Of each block the (index, Extrinsic) of those that are signed. What a hash stands for does not change: it is read once."""
+        """Of each block the (index, Extrinsic) of those that are signed. What a hash stands for
+        does not change: it is read once."""
         new = [h for h in hashes if h not in self._signed]
         for block_hash, answer in zip(new, self.rpc_many('chain_getBlock', new)):
-            decoded = enumerate(Extrinsic(bytes.fromhex(raw[2:]), self.extra_after_tip) for raw in answer['block']['extrinsics'])
+            decoded = enumerate(Extrinsic(bytes.fromhex(raw[2:]), self.extra_after_tip)
+                                for raw in answer['block']['extrinsics'])
             self._signed[block_hash] = [(index, x) for index, x in decoded if x.signed]
         return [self._signed[h] for h in hashes]
 
     def walk(self, first=1, last=None):
-        """(number, block hash, index, Extrinsic) of every signed extrinsic of the finalized chain."""
+        """(number, block hash, index, Extrinsic) of every signed extrinsic of the finalized
+        chain."""
         numbers = range(first, (self.finalized_number() if last is None else last) + 1)
         hashes = self.rpc_many('chain_getBlockHash', numbers)
         for number, block_hash, found in zip(numbers, hashes, self.signed_in(hashes)):
@@ -130,7 +138,8 @@ class Devchain(Chain):
 
     def __init__(self, directory, *options):
         self.log = os.path.join(directory, 'devchain.log')
-        self.process = proc.Process([proc.DEVCHAIN, '--port', '0', '--pool-type', POOL, *options], self.log)
+        self.process = proc.Process([proc.DEVCHAIN, '--port', '0', '--pool-type', POOL, *options],
+                                    self.log)
         found = proc.wait_for('devchain to listen', self._listening)
         super().__init__(found)
 
@@ -170,14 +179,16 @@ class NodeTools:
 
     def run(self, script, *args, stdin='', seconds=300):
         """What one of our scripts prints, as JSON."""
-        done = proc.run([self.binary, os.path.join(self.dir, script), *args], input=stdin, seconds=seconds)
+        done = proc.run([self.binary, os.path.join(self.dir, script), *args], input=stdin,
+                        seconds=seconds)
         return json.loads(done.stdout)
 
 
 class Chopsticks(Chain):
-    """The real runtime of Asset Hub (statemine 900) under chopsticks, which executes it in place of a node. mine() starts
-    a thread that makes the blocks: one every `block_s` seconds while its pool holds something, else one every `idle_s`.
-    faults: with the methods of test/runtime/chain/faults.cjs."""
+    """The real runtime of Asset Hub (statemine 900) under chopsticks, which executes it in place
+    of a node. mine() starts a thread that makes the blocks: one every `block_s` seconds while its
+    pool holds something, else one every `idle_s`. faults: with the methods of
+    test/runtime/chain/faults.cjs."""
 
     def __init__(self, directory, block_s=0.7, idle_s=2.0, faults=False):
         self.tools = NodeTools.get()
@@ -186,10 +197,13 @@ class Chopsticks(Chain):
         port = _free_port()
         script = 'faults.cjs' if faults else 'node_modules/@acala-network/chopsticks/chopsticks.cjs'
         self.process = proc.Process(
-            [self.tools.binary, os.path.join(self.tools.dir, script), '--genesis', os.path.join(self.tools.dir, 'spec.json'),
-             '--host', '127.0.0.1', '--port', str(port), '--build-block-mode', 'Manual'], self.log, cwd=directory)
+            [self.tools.binary, os.path.join(self.tools.dir, script), '--genesis',
+             os.path.join(self.tools.dir, 'spec.json'),
+             '--host', '127.0.0.1', '--port', str(port), '--build-block-mode', 'Manual'], self.log,
+             cwd=directory)
         # The extension ChargeAssetTxPayment puts an Option<asset id> after the tip.
-        super().__init__(proc.wait_for('chopsticks to listen', self._listening, 120), extra_after_tip=1)
+        super().__init__(proc.wait_for('chopsticks to listen', self._listening, 120),
+                         extra_after_tip=1)
         assert self.ws.endswith(f':{port}'), f'chopsticks moved from port {port} to {self.ws}'
         self.error = None  # why no more blocks are made
         self._stop = threading.Event()
@@ -218,7 +232,8 @@ class Chopsticks(Chain):
                 return
 
     def judge(self, directory, accounts, committed, rolled_back=(), seconds=300):
-        """What verify.mjs says: its report of the finalized chain, with all that is wrong with it."""
+        """What verify.mjs says: its report of the finalized chain, with all that is wrong with
+        it."""
         path = os.path.join(directory, 'expected.json')
         with open(path, 'w') as file:
             json.dump({'committed': ['0x' + c.hex() for c in committed], 'accounts': accounts,

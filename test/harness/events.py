@@ -6,7 +6,8 @@ import threading
 
 
 class Events:
-    """One stream, read in the background. `events`: what came, each with its id; `comments`; `over`: the stream has ended."""
+    """One stream, read in the background. `events`: what came, each with its id; `comments`;
+    `over`: the stream has ended."""
 
     def __init__(self, address, token, query='', last=None, receive_buffer=None, read=True):
         host, port = address.rsplit(':', 1)

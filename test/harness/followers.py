@@ -1,7 +1,8 @@
-"""Followers whose connection and process may be ended at any time, and the view that their reader has of it all.
+"""Followers whose connection and process may be ended at any time, and the view that their reader
+has of it all.
 
-The view lives in the reader, as it would in an application: it outlives the follower's process, which goes on from the last
-position that was written down."""
+The view lives in the reader, as it would in an application: it outlives the follower's process,
+which goes on from the last position that was written down."""
 import json
 import os
 import re
@@ -9,7 +10,8 @@ import subprocess
 
 from . import proc
 
-LINE = re.compile(r'(new|update|removed|finished) account=\S+ id=(\d+) nonce=(-?\d+) state=(\S*) outcome=(\S*)$')
+LINE = re.compile(r'(new|update|removed|finished) account=\S+ id=(\d+) nonce=(-?\d+) state=(\S*) '
+                  r'outcome=(\S*)$')
 
 
 class View:
@@ -17,7 +19,8 @@ class View:
 
     def __init__(self):
         self.last, self.ended = {}, set()  # ended: told in this life of the process
-        self.unsure = set()                # thought to be pending when the process began anew, and not told since
+        # thought to be pending when the process began anew, and not told since
+        self.unsure = set()
         self.lives, self.stales, self.events, self.scanned = 0, 0, 0, 0
 
     def begin(self):
@@ -36,7 +39,8 @@ class View:
             self.events += 1
             assert tx not in self.ended, f'{event} of transaction {tx} was told after its end'
             known = self.last.get(tx)
-            assert not (known and known[1] and known != (state, outcome)), f'the end of {tx} was {known}, is {state} {outcome}'
+            assert not (known and known[1]
+                and known != (state, outcome)), f'the end of {tx} was {known}, is {state} {outcome}'
             self.unsure.discard(tx)
             if event == 'removed':
                 self.last.pop(tx, None)
@@ -58,7 +62,8 @@ class Follower:
         db.close()
         self.dsn = world.pg.dsn_of(world.pg.database, self.user)
         if far:
-            parts = {**dict(p.split('=', 1) for p in self.dsn.split()), 'host': '127.0.0.1', 'port': str(far.port)}
+            parts = {**dict(p.split('=', 1) for p in self.dsn.split()), 'host': '127.0.0.1',
+                     'port': str(far.port)}
             self.dsn = ' '.join(f'{k}={v}' for k, v in parts.items())
         self.view, self.process, self.serial = View(), None, 0
 
@@ -67,7 +72,9 @@ class Follower:
         self.path = os.path.join(self.world.dir, f'{self.name}-{self.serial}.out')
         self.read, self.rest = open(self.path, 'a+b'), b''
         with open(self.path, 'ab') as out:
-            self.process = proc.Process(self.command(), os.path.join(self.world.dir, f'{self.name}.log'), stdin=self.stdin,
+            self.process = proc.Process(self.command(),
+                                        os.path.join(self.world.dir, f'{self.name}.log'),
+                                        stdin=self.stdin,
                                         stdout=out, env=self.environment)
         self.view.begin()
         return self
@@ -125,7 +132,8 @@ class LibraryFollower(Follower):
         self.environment = installed.env
 
     def command(self):
-        return [os.path.join(self.installed.build, 'follow'), self.dsn, self.alias, self.position_file]
+        return [os.path.join(self.installed.build, 'follow'), self.dsn, self.alias,
+                self.position_file]
 
     def take(self, line):
         word, found = line.split(' ', 1)[0], LINE.match(line)

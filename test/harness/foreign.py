@@ -1,5 +1,5 @@
-"""Somebody else who uses a key of ours: extrinsics for devchain, put together here and signed by the program
-test/vectors/sign_tool."""
+"""Somebody else who uses a key of ours: extrinsics for devchain, put together here and signed by
+the program test/vectors/sign_tool."""
 import hashlib
 import os
 
@@ -40,7 +40,8 @@ class Stranger:
         return bytes.fromhex(public[2:]), bytes.fromhex(signature[2:])
 
     def extrinsic(self, nonce, call, tip=0, period=0, anchor=None, genesis=None, spec=None):
-        """Under the chain's present runtime. period 0: immortal; else mortal, from block `anchor` on (the final one)."""
+        """Under the chain's present runtime. period 0: immortal; else mortal, from block `anchor`
+        on (the final one)."""
         version = self.chain.rpc('state_getRuntimeVersion')
         spec = version['specVersion'] if spec is None else spec
         genesis = genesis or bytes.fromhex(self.chain.rpc('chain_getBlockHash', 0)[2:])
@@ -50,16 +51,19 @@ class Stranger:
             era = (period.bit_length() - 2 | anchor % period << 4).to_bytes(2, 'little')
             birth = bytes.fromhex(self.chain.rpc('chain_getBlockHash', anchor)[2:])
         extra = era + put_compact(nonce) + put_compact(tip)
-        signed = spec.to_bytes(4, 'little') + version['transactionVersion'].to_bytes(4, 'little') + genesis + birth
+        signed = spec.to_bytes(4, 'little') + version['transactionVersion'].to_bytes(
+            4, 'little') + genesis + birth
         payload = call + extra + signed
-        _, signature = self._sign(hashlib.blake2b(payload, digest_size=32).digest() if len(payload) > 256 else payload)
+        _, signature = self._sign(hashlib.blake2b(payload, digest_size=32).digest()
+                                  if len(payload) > 256 else payload)
         body = b'\x84\x00' + self.public + bytes([SCHEMES[self.scheme]]) + signature + extra + call
         return Extrinsic(put_compact(len(body)) + body)
 
     def send(self, nonce, call, tip=0):
         """Signed and submitted; its hash."""
         extrinsic = self.extrinsic(nonce, call, tip)
-        assert self.chain.rpc('author_submitExtrinsic', '0x' + extrinsic.raw.hex()) == '0x' + extrinsic.hash.hex()
+        assert self.chain.rpc('author_submitExtrinsic',
+                              '0x' + extrinsic.raw.hex()) == '0x' + extrinsic.hash.hex()
         return extrinsic.hash
 
     def next_nonce(self):

@@ -1,9 +1,11 @@
-"""I1, I2, I3, I5, I6, I7 against the chain itself. Every transaction of a test has a call that no other has.
+"""I1, I2, I3, I5, I6, I7 against the chain itself. Every transaction of a test has a call that no
+other has.
 
-Three kinds of extrinsics of ours stand in a block without being the end of a transaction as it was asked for: a filler (a
-remark; its record has no id), a filler attempt (a remark signed in place of a transaction that was stopped; its record is
-the transaction's own, with that outcome), and an attempt whose dispatch failed and that was tried again (its nonce has a
-record of its own, `requeued`). Only what was executed with success counts as an effect."""
+Three kinds of extrinsics of ours stand in a block without being the end of a transaction as it was
+asked for: a filler (a remark; its record has no id), a filler attempt (a remark signed in place of
+a transaction that was stopped; its record is the transaction's own, with that outcome), and an
+attempt whose dispatch failed and that was tried again (its nonce has a record of its own,
+`requeued`). Only what was executed with success counts as an effect."""
 from collections import Counter, defaultdict
 
 ON_CHAIN = ('ok', 'dispatch_error')
@@ -15,7 +17,8 @@ class Violation(AssertionError):
 
 
 def account_ids(pg):
-    return {bytes(row[1]): row[0] for row in pg.query('SELECT account, account_id FROM txrelay.accounts')}
+    return {bytes(row[1]): row[0] for row in pg.query('SELECT account, account_id '
+                                                      'FROM txrelay.accounts')}
 
 
 def walk_ours(pg, chain):
@@ -24,7 +27,8 @@ def walk_ours(pg, chain):
 
 
 class Records:
-    """What the tables say: ends by id, nonces that were used up without being an end, attempts by hash."""
+    """What the tables say: ends by id, nonces that were used up without being an end, attempts by
+    hash."""
 
     def __init__(self, pg):
         rows = pg.query('''SELECT id, requeued, hash, block_number, outcome::text, nonce, account
@@ -44,17 +48,19 @@ class Records:
 
 
 def check(pg, chain, committed, rolled_back=(), submitted=None, foreign=(), lives=1):
-    """committed: {call bytes: transaction id}; rolled_back: calls whose transaction was rolled back; submitted: hashes
-    that the node saw (I3); foreign: hashes that a test signed with our key on purpose (no record, but a nonce each);
-    lives: so often the chain may begin an account's nonces anew, the first time counted.
-    Gives figures for a report; raises Violation with every finding."""
+    """committed: {call bytes: transaction id}; rolled_back: calls whose transaction was rolled
+    back; submitted: hashes that the node saw (I3); foreign: hashes that a test signed with our key
+    on purpose (no record, but a nonce each); lives: so often the chain may begin an account's
+    nonces anew, the first time counted. Gives figures for a report; raises Violation with every
+    finding."""
     found = []
     ours = walk_ours(pg, chain)
     records = Records(pg)
     on_chain = defaultdict(list)
     for _, _, _, x in ours:
         on_chain[x.call].append(x.hash)
-    figures = {'finalized': 0, 'failed': 0, 'duplicates': 0, 'missing': 0, 'gaps': 0, 'rolled_back_sent': 0}
+    figures = {'finalized': 0, 'failed': 0, 'duplicates': 0, 'missing': 0, 'gaps': 0,
+               'rolled_back_sent': 0}
 
     for call, tx in committed.items():
         found += check_transaction(records, tx, on_chain.get(call, []), figures)
@@ -66,23 +72,28 @@ def check(pg, chain, committed, rolled_back=(), submitted=None, foreign=(), live
         if x.hash not in foreign:
             found += check_extrinsic(records, number, x)
     if submitted is not None and ours and not submitted:
-        found.append('I3: the chain holds our extrinsics but the node names no submission: nothing was checked')
+        found.append('I3: the chain holds our extrinsics but the node names no submission: nothing '
+                     'was checked')
     for text in submitted or ():
-        if bytes.fromhex(text[2:]) not in records.attempts and bytes.fromhex(text[2:]) not in foreign:
+        if bytes.fromhex(text[2:]) not in records.attempts and bytes.fromhex(
+            text[2:]) not in foreign:
             found.append(f'I3: the node was sent {text}, which was never stored')
     found += check_nonces(ours, lives, figures)
     if lives == 1:
         found += check_content(pg, ours, submitted or ())
     found += check_history(pg, records, lives)
     if found:
-        raise Violation('\n'.join(found[:20]) + (f'\n... and {len(found) - 20} more' if len(found) > 20 else ''))
+        raise Violation('\n'.join(found[:20])
+                        + (f'\n... and {len(found) - 20} more' if len(found) > 20 else ''))
     return figures
 
 
 def check_transaction(records, tx, hashes, figures):
-    """I1: executed once if its record says so, otherwise never; each failed try has a record of its own."""
+    """I1: executed once if its record says so, otherwise never; each failed try has a record of
+    its own."""
     row, tries = records.ends.get(tx), records.retried(tx)
-    found = [f'I1: try 0x{h.hex()} of transaction {tx} is recorded in a block and is not there' for h in tries if h not in hashes]
+    found = [f'I1: try 0x{h.hex()} of transaction {tx} is recorded in a block and is not there'
+             for h in tries if h not in hashes]
     rest = [h for h in hashes if h not in tries]
     if len(rest) > 1:
         figures['duplicates'] += 1
@@ -93,7 +104,8 @@ def check_transaction(records, tx, hashes, figures):
     figures['finalized' if row[4] == 'ok' else 'failed'] += 1
     if row[4] in ON_CHAIN and len(rest) != 1:
         figures['missing'] += not rest
-        found.append(f'I1: transaction {tx} is recorded {row[4]} but is on the chain {len(rest)} times')
+        found.append(f'I1: transaction {tx} is recorded {row[4]} but is on the chain '
+                     f'{len(rest)} times')
     if row[4] not in (*ON_CHAIN, 'unknown') and rest:
         found.append(f'I1: transaction {tx} is recorded {row[4]} but is on the chain')
     return found
@@ -112,7 +124,8 @@ def check_extrinsic(records, number, x):
         found.append(f'I2: {name} has no record with its outcome, but one that says {end[4]}')
     if attempt[2] is not None:
         if end[4] not in STOPPED or end[0] != attempt[1]:
-            found.append(f'I2: filler {name} stands for transaction {attempt[1]}; the record is of {end[0]}: {end[4]}')
+            found.append(f'I2: filler {name} stands for transaction {attempt[1]}; the record is of '
+                         f'{end[0]}: {end[4]}')
         if x.call[:2] != b'\x00\x00' or attempt[2] != len(x.call):
             found.append(f'I2: filler {name} is no remark of {attempt[2]} bytes')
     if end[3] != number and (end[4], end[3]) != ('unknown', None):
@@ -123,20 +136,25 @@ def check_extrinsic(records, number, x):
 
 
 def check_content(pg, ours, submitted):
-    """I5: when a transaction was signed at another nonce, no block could include what a node had of it at the first one: its
-    era was over, or a final block had that nonce. An attempt names the final block that was read when it was signed."""
+    """I5: when a transaction was signed at another nonce, no block could include what a node had
+    of it at the first one: its era was over, or a final block had that nonce. An attempt names the
+    final block that was read when it was signed."""
     used = {(x.signer, x.nonce): number for number, _, _, x in ours}
     seen = {bytes.fromhex(text[2:]) for text in submitted}
-    attempts = pg.query('''SELECT t.id, c.account_id, t.nonce, t.hash, t.era_death, t.block FROM txrelay.attempts t
-                           JOIN txrelay.accounts c USING (account) WHERE t.id IS NOT NULL AND t.filler IS NULL
+    attempts = pg.query('''SELECT t.id, c.account_id, t.nonce, t.hash, t.era_death, t.block
+                           FROM txrelay.attempts t
+                           JOIN txrelay.accounts c USING (account) WHERE t.id IS NOT NULL
+                           AND t.filler IS NULL
                            ORDER BY t.created_at, t.nonce, t.number''')
     found, earlier = [], defaultdict(list)
     for tx, signer, nonce, hash_, era_death, block in attempts:
         for old, old_death in earlier[tx]:
             over = old_death is not None and old_death <= block
             if old != nonce and not over and used.get((bytes(signer), old), block + 1) > block:
-                found.append(f'I5: transaction {tx} is signed at nonce {nonce} at block {block}; its bytes at nonce {old} live '
-                             f'until {old_death}, and that nonce is used in block {used.get((bytes(signer), old))}')
+                found.append(f'I5: transaction {tx} is signed at nonce {nonce} at block {block}; '
+                             f'its bytes at nonce {old} live '
+                             f'until {old_death}, and that nonce is used in block '
+                             f'{used.get((bytes(signer), old))}')
         if bytes(hash_) in seen:
             earlier[tx].append((nonce, era_death))
     return found
@@ -163,10 +181,13 @@ def check_nonces(ours, lives, figures):
 
 
 def check_history(pg, records, lives):
-    """I7: what ended with a nonce has its attempts, and a requeued nonce names a transaction that there is."""
+    """I7: what ended with a nonce has its attempts, and a requeued nonce names a transaction that
+    there is."""
     found = []
-    missing = pg.query('''SELECT count(*) FROM txrelay.finished_transactions f WHERE f.hash IS NOT NULL AND NOT EXISTS
-                          (SELECT FROM txrelay.attempts a WHERE a.account = f.account AND a.nonce = f.nonce)''')[0][0]
+    missing = pg.query('''SELECT count(*) FROM txrelay.finished_transactions f
+                          WHERE f.hash IS NOT NULL AND NOT EXISTS
+                          (SELECT FROM txrelay.attempts a WHERE a.account = f.account
+                          AND a.nonce = f.nonce)''')[0][0]
     if missing:
         found.append(f'I7: {missing} finished transactions have no attempt on record')
     nonces = Counter((row[6], row[5]) for row in records.ends.values() if row[5] is not None)
@@ -175,5 +196,6 @@ def check_history(pg, records, lives):
             if row[4] not in ('usurped', 'dispatch_error', 'failed'):
                 found.append(f'I7: nonce {row[5]} of transaction {tx} was given up as {row[4]}')
             if lives == 1 and nonces[row[6], row[5]]:
-                found.append(f'I7: nonce {row[5]} is recorded as given up by {tx} and as the end of another')
+                found.append(f'I7: nonce {row[5]} is recorded as given up by {tx} and as the end '
+                             'of another')
     return found

@@ -1,5 +1,6 @@
-"""What the tests of leadership share: a world that sees every write under an old epoch (I4), relays that stop at a named point
-of their program (base/failpoint.h), links that can be broken, and the log's own clock."""
+"""What the tests of leadership share: a world that sees every write under an old epoch (I4),
+relays that stop at a named point of their program (base/failpoint.h), links that can be broken,
+and the log's own clock."""
 import os
 import re
 import signal
@@ -12,26 +13,31 @@ from .postgres import Postgres, server_folder
 from .proxy import Proxy, Submissions
 from .world import World
 
-# A single measurement may be late because the machine runs other tests: its bound is this many times the promise. Where a
-# test measures often, its median or a quantile has to keep the promise itself.
+# A single measurement may be late because the machine runs other tests: its bound is this many
+# times the promise. Where a test measures often, its median or a quantile has to keep the promise
+# itself.
 SLOW = float(os.environ.get('TXRELAY_SLOW', '3'))
 
 FAST = {'heartbeat_ms': 400, 'expiry_1_ms': 2000, 'expiry_2_ms': 4000, 'margin_ms': 500}
 
-# Each row that a leader writes carries its epoch. The fence holds the subject's row until the end of the transaction, so that
-# no other epoch can be seen here by a write that passed it.
+# Each row that a leader writes carries its epoch. The fence holds the subject's row until the end
+# of the transaction, so that no other epoch can be seen here by a write that passed it.
 AUDIT = '''
 CREATE TABLE public.old_writes (at timestamptz, what text, epoch bigint, current bigint);
 CREATE FUNCTION public.audit_epoch() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
-    INSERT INTO public.old_writes SELECT clock_timestamp(), TG_TABLE_NAME, NEW.epoch, l.epoch FROM txrelay.leadership l
+    INSERT INTO public.old_writes SELECT clock_timestamp(), TG_TABLE_NAME, NEW.epoch, l.epoch
+    FROM txrelay.leadership l
         WHERE l.subject = NEW.account AND NEW.epoch IS NOT NULL AND NEW.epoch <> l.epoch;
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER audit AFTER INSERT ON txrelay.attempts FOR EACH ROW EXECUTE FUNCTION public.audit_epoch();
-CREATE TRIGGER audit AFTER INSERT ON txrelay.finished_transactions FOR EACH ROW EXECUTE FUNCTION public.audit_epoch();
-CREATE TRIGGER audit AFTER INSERT OR UPDATE ON txrelay.pending_transactions FOR EACH ROW EXECUTE FUNCTION public.audit_epoch();
+CREATE TRIGGER audit AFTER INSERT ON txrelay.attempts FOR EACH ROW EXECUTE FUNCTION
+public.audit_epoch();
+CREATE TRIGGER audit AFTER INSERT ON txrelay.finished_transactions FOR EACH ROW EXECUTE FUNCTION
+public.audit_epoch();
+CREATE TRIGGER audit AFTER INSERT
+OR UPDATE ON txrelay.pending_transactions FOR EACH ROW EXECUTE FUNCTION public.audit_epoch();
 '''
 
 
@@ -40,7 +46,8 @@ _shared = []
 
 
 class Server(Postgres):
-    """A server whose databases are copies of one that is migrated and audited; in memory where there is room."""
+    """A server whose databases are copies of one that is migrated and audited; in memory where
+    there is room."""
 
     def __init__(self, *options):
         super().__init__(server_folder(), durable=False, database='template', options=options)
@@ -58,7 +65,8 @@ def shared_server():
 def log_times(text, event):
     """Seconds since 1970 of all lines of that event."""
     stamps = re.findall(rf'time=(\S+Z) level=\w+ event={re.escape(event)} ', text)
-    return [datetime.strptime(s, '%Y-%m-%dT%H:%M:%S.%fZ').replace(tzinfo=timezone.utc).timestamp() for s in stamps]
+    return [datetime.strptime(s, '%Y-%m-%dT%H:%M:%S.%fZ').replace(tzinfo=timezone.utc).timestamp()
+            for s in stamps]
 
 
 def quantile(values, q):
@@ -97,7 +105,8 @@ class Links:
         self.sent = Submissions()
         host, port = re.fullmatch(r'ws://([^:]+):(\d+)/?', world.chain.ws).groups()
         self.node = Proxy((host, int(port)), tap=self.sent)
-        self.dsn = f'host=127.0.0.1 port={self.database.port} user=postgres dbname={world.pg.database}'
+        self.dsn = (
+            f'host=127.0.0.1 port={self.database.port} user=postgres dbname={world.pg.database}')
         self.ws = f'ws://127.0.0.1:{self.node.port}'
 
     def close(self):
@@ -141,7 +150,8 @@ class LeadWorld(World):
         return leader, links, heir
 
     def leader(self):
-        return next((r for r in self.relays if r.alive() and not stopped(r) and r.leads('alice')), None)
+        return next((r for r in self.relays if r.alive() and not stopped(r) and r.leads('alice')),
+                    None)
 
     def enqueue_together(self, contents):
         """In one transaction."""
@@ -157,8 +167,10 @@ class LeadWorld(World):
 
     def sessions(self, relay, columns='pid', name=None):
         """Rows of pg_stat_activity of a relay's sessions; name: control, work, listen."""
-        return self.pg.query(f'''SELECT {columns} FROM pg_stat_activity WHERE datname = current_database()
-                                 AND application_name LIKE %s''', (f'%-{relay.process.pid}-%{name or ""}',))
+        return self.pg.query(f'''SELECT {columns} FROM pg_stat_activity
+                                 WHERE datname = current_database()
+                                 AND application_name LIKE %s''',
+                              (f'%-{relay.process.pid}-%{name or ""}',))
 
     def quiet(self, relay):
         """What a stopped relay had on the way to the database is done."""
@@ -166,8 +178,10 @@ class LeadWorld(World):
                       lambda: all(s == 'idle' for s, in self.sessions(relay, 'state')), 15, 0.01)
 
     def claim(self):
-        """Of the only account: (epoch, holder, expiry_1, expiry_2 as seconds since 1970, mid-submission)."""
-        return self.pg.query('''SELECT epoch, holder, extract(epoch FROM expiry_1)::float8, extract(epoch FROM expiry_2)::float8,
+        """Of the only account: (epoch, holder, expiry_1, expiry_2 as seconds since 1970,
+        mid-submission)."""
+        return self.pg.query('''SELECT epoch, holder, extract(epoch
+                                FROM expiry_1)::float8, extract(epoch FROM expiry_2)::float8,
                                 txrelay.mid_submission(account) FROM txrelay.leaders''')[0]
 
     def epoch(self):
@@ -177,14 +191,16 @@ class LeadWorld(World):
         return self.pg.query('SELECT what, epoch, current FROM public.old_writes ORDER BY at')
 
     def refused(self, relay):
-        """So many of its statements the fence refused, and its renewals that found another's claim."""
+        """So many of its statements the fence refused, and its renewals that found another's
+        claim."""
         with open(self.server_log, errors='replace') as file:
             file.seek(self.server_log_from)
             fenced = re.findall(rf'-{relay.process.pid}-\S* \w+ ERROR:  stale epoch', file.read())
         return len(fenced) + relay.text().count('the renewal was refused')
 
     def stored(self, raw):
-        return self.pg.value('SELECT count(*) FROM txrelay.attempts WHERE hash = %s', (Extrinsic(raw).hash,)) > 0
+        return self.pg.value('SELECT count(*) FROM txrelay.attempts WHERE hash = %s',
+                             (Extrinsic(raw).hash,)) > 0
 
     # ---- the end of every test ----
 
@@ -201,7 +217,8 @@ class LeadWorld(World):
         db = self.pg.connect()
         with db.cursor() as cur:
             def ended():
-                cur.execute('SELECT count(*) FROM txrelay.finished_transactions WHERE id = ANY (%s)',
+                cur.execute(
+                    'SELECT count(*) FROM txrelay.finished_transactions WHERE id = ANY (%s)',
                             (list(self.committed.values()),))
                 return cur.fetchone()[0] == len(self.committed)
             try:
@@ -213,7 +230,8 @@ class LeadWorld(World):
         assert figures['finalized'] == len(self.committed), figures
         found = self.old_writes()
         assert not found, f'I4: written under an old epoch: {found[:5]}'
-        died = [r.name for r in self.relays if r.process and r.process.child.poll() not in (None, 0, -signal.SIGKILL)]
+        died = [r.name for r in self.relays if r.process
+                and r.process.child.poll() not in (None, 0, -signal.SIGKILL)]
         assert not died, f'{died}: died by themselves'
         return figures
 

@@ -1,12 +1,13 @@
-"""A node that lies: a WebSocket proxy of our own between a relay and its node. It passes on what the relay asks, and changes
-what the node says: by a rule of the test.
+"""A node that lies: a WebSocket proxy of our own between a relay and its node. It passes on what
+the relay asks, and changes what the node says: by a rule of the test.
 
-    lie(said)              None: the relay is told what the node said; else the list of messages that it is told instead
-    reply(method, params)  None: the node is asked; else a result that the node never gave, a Refusal or a Raw, and it is not asked
-    tls                    (certificate, key): it speaks wss
-    greeting               bytes that answer the upgrade to WebSocket; the connection ends behind them
-    upgrade(head)          the bytes that answer it in place of the node's answer
-    wire(payload)          the bytes that go to the relay in place of the frame with this text
+    lie(said)              None: the relay is told what the node said; else the list of messages
+    that it is told instead reply(method, params)  None: the node is asked; else a result that the
+    node never gave, a Refusal or a Raw, and it is not asked tls                    (certificate,
+    key): it speaks wss greeting               bytes that answer the upgrade to WebSocket; the
+    connection ends behind them upgrade(head)          the bytes that answer it in place of the
+    node's answer wire(payload)          the bytes that go to the relay in place of the frame with
+    this text
 
 Texts only: neither a relay nor a node sends binary messages. Two threads a connection."""
 import copy
@@ -28,7 +29,8 @@ SILENCE = []
 
 
 class Said:
-    """What a node said. method: of the request that it answers, or of the notification; params: of that request."""
+    """What a node said. method: of the request that it answers, or of the notification; params: of
+    that request."""
 
     def __init__(self, message, method, params):
         self.message, self.method, self.params = message, method, params
@@ -57,7 +59,8 @@ class Refusal:
 
 
 class Raw:
-    """What is sent in place of an answer: bytes of the connection, made of the request. b'': silence; None: it is cut."""
+    """What is sent in place of an answer: bytes of the connection, made of the request. b'':
+    silence; None: it is cut."""
 
     def __init__(self, make):
         self.make = make
@@ -65,7 +68,8 @@ class Raw:
 
 def answer(**members):
     """An answer with these members, whatever JSON-RPC says of them."""
-    return Raw(lambda request: frame(json.dumps({'jsonrpc': '2.0', 'id': request['id'], **members}).encode()))
+    return Raw(lambda request: frame(json.dumps({'jsonrpc': '2.0', 'id': request['id'],
+                                                 **members}).encode()))
 
 
 # What is no answer, or none that a method may give.
@@ -74,7 +78,8 @@ NO_ANSWERS = {
     'closed as too big': Raw(lambda request: frame(b'\x03\xf1too big', opcode=8)),
     'silence': Raw(lambda request: b''),
     'a page': Raw(lambda request: frame(b'<html><body><h1>403 Forbidden</h1></body></html>')),
-    'half of it': Raw(lambda request: frame(b'{"jsonrpc":"2.0","id":%d,"result":"0x12' % request['id'])),
+    'half of it': Raw(lambda request: frame(b'{"jsonrpc":"2.0","id":%d,"result":"0x12'
+                                            % request['id'])),
     'null': answer(result=None),
     'an empty object': answer(result={}),
     'a list of null': answer(result=[None]),
@@ -99,7 +104,8 @@ def closed(*methods, refusal=None):
 def closed_families(*prefixes, but=()):
     """A rule for `reply`: methods that begin so are refused."""
     refusal = Refusal(-32601, 'Method not found')
-    return lambda method, params: refusal if method.startswith(prefixes) and method not in but else None
+    return lambda method, params: refusal if method.startswith(
+        prefixes) and method not in but else None
 
 
 class Pruned:
@@ -152,9 +158,11 @@ class Limit:
 
 
 class Lag:
-    """An endpoint that is some blocks behind: a rule for `reply` and a lie. Blocks that are asked for by their hash are there."""
+    """An endpoint that is some blocks behind: a rule for `reply` and a lie. Blocks that are asked
+    for by their hash are there."""
 
-    AT = {'state_getStorage': 1, 'state_queryStorageAt': 1, 'state_call': 2, 'state_getMetadata': 0, 'state_getRuntimeVersion': 0}
+    AT = {'state_getStorage': 1, 'state_queryStorageAt': 1, 'state_call': 2, 'state_getMetadata': 0,
+          'state_getRuntimeVersion': 0}
     HEADS = ('chain_newHead', 'chain_finalizedHead')
 
     def __init__(self, chain, blocks):
@@ -170,7 +178,8 @@ class Lag:
         if method == 'chain_getFinalizedHead':
             return self._hash(self.chain.finalized_number() - self.blocks)
         if method == 'chain_getBlockHash':
-            return self._hash(self._best()) if not params else Null if params[0] > self._best() else None
+            return self._hash(self._best()) if not params else Null if params[
+                0] > self._best() else None
         if method in ('chain_getHeader', 'chain_getBlock') and not params:
             return self.chain.rpc(method, self._hash(self._best()))
         if self.AT.get(method) == len(params):
@@ -180,17 +189,20 @@ class Lag:
     def lie(self, said):
         if said.message.get('method') not in self.HEADS:
             return None
-        return [said.but(self.chain.rpc('chain_getHeader', self._hash(int(said.result['number'], 16) - self.blocks)))]
+        return [said.but(self.chain.rpc('chain_getHeader',
+                                        self._hash(int(said.result['number'], 16) - self.blocks)))]
 
 
 class Frozen:
-    """An endpoint that answers and whose head stands still, once `freeze` was called: a rule for `reply` and a lie."""
+    """An endpoint that answers and whose head stands still, once `freeze` was called: a rule for
+    `reply` and a lie."""
 
     def __init__(self, chain):
         self.chain, self.best, self.final = chain, None, None
 
     def freeze(self):
-        self.best, self.final = self.chain.rpc('chain_getBlockHash'), self.chain.rpc('chain_getFinalizedHead')
+        self.best, self.final = self.chain.rpc('chain_getBlockHash'), self.chain.rpc(
+            'chain_getFinalizedHead')
 
     def reply(self, method, params):
         if not self.best:
@@ -199,7 +211,8 @@ class Frozen:
             return self.final
         if method == 'chain_getBlockHash' and not params:
             return self.best
-        if method in ('chain_getHeader', 'chain_getBlock') and not params or Lag.AT.get(method) == len(params):
+        if method in ('chain_getHeader',
+                      'chain_getBlock') and not params or Lag.AT.get(method) == len(params):
             return self.chain.rpc(method, *params, self.best)
         return None
 
@@ -210,8 +223,10 @@ class Frozen:
 def certificate(directory):
     """(certificate, key) of 127.0.0.1, signed by itself."""
     paths = os.path.join(directory, 'node.crt'), os.path.join(directory, 'node.key')
-    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2',
-                    '-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1', '-out', paths[0], '-keyout', paths[1]],
+    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt',
+                    'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2',
+                    '-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1', '-out',
+                    paths[0], '-keyout', paths[1]],
                    check=True, capture_output=True)
     return paths
 
@@ -221,9 +236,11 @@ class Liar:
         node = urlparse(node_url)
         self.node = node.hostname, node.port
         self.lie, self.reply, self.greeting, self.upgrade, self.wire = lie, None, None, None, None
-        self.heads, self.names, self.control = [], [], Counter()  # of each connection: its request, TLS name; control frames
+        # of each connection: its request, TLS name; control frames
+        self.heads, self.names, self.control = [], [], Counter()
         self.lies, self.accepted, self.error = Counter(), 0, None
-        self.asked, self.bytes_up, self.bytes_down = Counter(), 0, 0  # requests by method; payloads in both directions
+        # requests by method; payloads in both directions
+        self.asked, self.bytes_up, self.bytes_down = Counter(), 0, 0
         self.tls = None
         if tls:  # (certificate, key)
             self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -234,7 +251,8 @@ class Liar:
         self._listener.bind(at)
         self._listener.listen(16)
         self.port = self._listener.getsockname()[1]
-        self.url = f'{"wss" if tls else "ws"}://{f"[{at[0]}]" if ":" in at[0] else at[0]}:{self.port}'
+        self.url = (
+            f'{"wss" if tls else "ws"}://{f"[{at[0]}]" if ":" in at[0] else at[0]}:{self.port}')
         threading.Thread(target=self._accept, daemon=True).start()
         proc.on_exit(self.close)
 
@@ -340,7 +358,9 @@ class Link:
         if isinstance(result, Raw):
             self._raw(result.make(request))
             return False
-        said = {'error': result.error} if isinstance(result, Refusal) else {'result': None if result is Null else result}
+        said = {'error': result.error} if isinstance(result, Refusal) else {'result': None
+                                                                            if result is Null
+                                                                            else result}
         self._send({'jsonrpc': '2.0', 'id': request['id'], **said})
         return False
 
@@ -422,8 +442,9 @@ def take(stream, count):
 
 
 def read_message(stream):
-    """(its bytes as they came, opcode, payload). A control frame between fragments comes at its turn, as its own message,
-    only if it is between messages: neither side sends one inside of a message."""
+    """(its bytes as they came, opcode, payload). A control frame between fragments comes at its
+    turn, as its own message, only if it is between messages: neither side sends one inside of a
+    message."""
     raw, payload, opcode = b'', b'', None
     while True:
         head = take(stream, 2)

@@ -1,4 +1,5 @@
-"""Metadata of devchain with other signed extensions: what a runtime upgrade can do to the form of extrinsics."""
+"""Metadata of devchain with other signed extensions: what a runtime upgrade can do to the form of
+extrinsics."""
 from .chain import compact, put_compact
 
 FIRST = b'\x48CheckNonZeroSender'  # with its length; devchain's list begins with it
@@ -21,7 +22,8 @@ def with_extensions(blob, *extensions):
 def rules(chain, *extensions):
     """Script rules of devchain: from now on every question for metadata gets these extensions."""
     plain = bytes.fromhex(chain.rpc('state_getMetadata')[2:])
-    wrapped = bytes.fromhex(chain.rpc('state_call', 'Metadata_metadata_at_version', '0x0f000000')[2:])
+    wrapped = bytes.fromhex(chain.rpc('state_call', 'Metadata_metadata_at_version',
+                                      '0x0f000000')[2:])
     size, at = compact(wrapped, 1)
     if wrapped[0] != 1 or size != len(wrapped) - at:
         raise AssertionError('not an Option of opaque metadata')

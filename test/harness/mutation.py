@@ -1,22 +1,28 @@
-"""Lies at random: answers and notifications of a node with numbers, hashes, texts, lists and types changed, errors in their
-place, and some of them dropped, doubled or replaced by the one before (liar.py tells them)."""
+"""Lies at random: answers and notifications of a node with numbers, hashes, texts, lists and types
+changed, errors in their place, and some of them dropped, doubled or replaced by the one before
+(liar.py tells them)."""
 import random
 import threading
 from collections import Counter
 
 from .liar import SILENCE
 
-ERRORS = ((-32000, '504 Gateway Timeout'), (-32603, 'Internal error'), (-32601, 'Method not found'), (-32602, 'Invalid params'),
+ERRORS = ((-32000, '504 Gateway Timeout'), (-32603, 'Internal error'), (-32601, 'Method not found'),
+          (-32602, 'Invalid params'),
           (-32006, 'Too many subscriptions on the connection'), (-32007, 'Request is too big'),
           (1001, 'Extrinsic has invalid format'), (1002, 'Verification Error'),
-          (1002, 'Verification Error: Runtime error: wasm trap: wasm `unreachable` instruction executed'),
+          (1002, 'Verification Error: Runtime error: wasm trap: wasm `unreachable` instruction '
+                 'executed'),
           (1010, 'Invalid Transaction'), (1010, 'Invalid Transaction: Custom error: 7'),
           (1010, 'Invalid Transaction: Transaction call is not expected'),
           (1010, 'Invalid Transaction: Transaction would exhaust the block limits'),
-          (1011, 'Unknown Transaction Validity'), (1012, 'Transaction is temporarily banned'), (1013, 'Already Imported'),
-          (1014, 'Priority is too low'), (1015, 'Cycle Detected'), (1016, 'Immediately Dropped'), (1018, 'Unactionable'),
+          (1011, 'Unknown Transaction Validity'), (1012, 'Transaction is temporarily banned'),
+          (1013, 'Already Imported'),
+          (1014, 'Priority is too low'), (1015, 'Cycle Detected'), (1016, 'Immediately Dropped'),
+          (1018, 'Unactionable'),
           (1019, 'No tags provided'), (1021, 'The pool is not accepting future transactions'),
-          (1040, 'Client error: Codec error: Not enough data to fill buffer'), (4003, 'State already discarded'))
+          (1040, 'Client error: Codec error: Not enough data to fill buffer'),
+          (4003, 'State already discarded'))
 NUMBERS = (0, 1, 2 ** 31, 2 ** 32 - 1, 2 ** 63 - 1, 2 ** 64 - 1, 2 ** 64, -1)
 OTHERS = (None, True, 0, -1, 1.5, '', 'x', '0x', '0xzz', [], {}, [[]], {'a': None})
 
@@ -26,8 +32,8 @@ def error(said, code, text):
 
 
 class Mutation:
-    """A lie for `chance` of what is said. The order of what is said differs between runs, so a seed gives the same kinds of
-    lies in the same shares, and not the same run."""
+    """A lie for `chance` of what is said. The order of what is said differs between runs, so a
+    seed gives the same kinds of lies in the same shares, and not the same run."""
 
     def __init__(self, seed, chance):
         self.dice, self.chance = random.Random(seed), chance
@@ -73,7 +79,8 @@ class Mutation:
         if isinstance(value, bool) or value is None or isinstance(value, (dict, list)):
             return self.dice.choice(OTHERS)
         if isinstance(value, int):
-            return self.dice.choice((value + 1, value - 1, value + self.dice.randrange(1000), *NUMBERS))
+            return self.dice.choice((value + 1, value - 1, value + self.dice.randrange(1000),
+                                     *NUMBERS))
         return self._text(value)
 
     def _list(self, value):
@@ -101,4 +108,5 @@ class Mutation:
             return value + '00'
         if kind == 2:
             return self.dice.choice(('0x', '0x' + 'ff' * 32, '0x' + '00' * 32, value[:-1]))
-        return value[:at] + self.dice.choice([c for c in '0123456789abcdef' if c != value[at]]) + value[at + 1:]
+        return value[:at] + self.dice.choice([c for c in '0123456789abcdef'
+                                              if c != value[at]]) + value[at + 1:]

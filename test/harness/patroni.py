@@ -1,10 +1,11 @@
-"""A Patroni cluster of our own: three members of Debian's patroni and one etcd, on loopback, on ports and in a directory of their
-own, as an unprivileged user. synchronous_mode is on: a commit is told to the client only when a standby has it, and only a standby
-that has all of them is promoted.
+"""A Patroni cluster of our own: three members of Debian's patroni and one etcd, on loopback, on
+ports and in a directory of their own, as an unprivileged user. synchronous_mode is on: a commit is
+told to the client only when a standby has it, and only a standby that has all of them is promoted.
 
-Patroni talks to etcd by its v2 protocol. By v3 this patroni (3.0.2, dcs/etcd3.py, _update_leader) writes the leader's key without a
-condition when its lease has run out: a member that was stopped in the middle of a round may take the cluster back when it runs
-on, and all that was committed meanwhile is gone (seen in one run of eight).
+Patroni talks to etcd by its v2 protocol. By v3 this patroni (3.0.2, dcs/etcd3.py, _update_leader)
+writes the leader's key without a condition when its lease has run out: a member that was stopped
+in the middle of a round may take the cluster back when it runs on, and all that was committed
+meanwhile is gone (seen in one run of eight).
 
 Postgres outlives its patroni (it is no child of it), so stop() ends both by their process ids."""
 import json
@@ -23,7 +24,9 @@ from .postgres import Postgres
 BIN = os.environ.get('PG_BIN', '/usr/lib/postgresql/15/bin')
 PATRONI, ETCD = '/usr/bin/patroni', '/usr/bin/etcd'
 REINIT_S = 30
-TTL_S = 10  # of the leader's key in etcd: a dead primary is replaced after that; at least loop_wait + 2 * retry_timeout
+# of the leader's key in etcd: a dead primary is replaced after that; at least loop_wait + 2 *
+# retry_timeout
+TTL_S = 10
 
 CONFIG = '''
 scope: txrelay
@@ -53,8 +56,10 @@ postgresql:
     superuser: {{username: postgres, password: trusted}}
     replication: {{username: replicator, password: trusted}}
     rewind: {{username: postgres, password: trusted}}
-  pg_hba: ['local all all trust', 'host all all 127.0.0.1/32 trust', 'host replication all 127.0.0.1/32 trust']
-  parameters: {{unix_socket_directories: '{dir}', wal_retrieve_retry_interval: 100ms, log_line_prefix: '%m %p %a '}}
+  pg_hba: ['local all all trust', 'host all all 127.0.0.1/32 trust', 'host replication all
+  127.0.0.1/32 trust']
+  parameters: {{unix_socket_directories: '{dir}', wal_retrieve_retry_interval: 100ms,
+  log_line_prefix: '%m %p %a '}}
 '''
 
 
@@ -78,7 +83,8 @@ def owner():
     import pwd
     names = {u.pw_name: u for u in pwd.getpwall()}
     user = names.get('postgres') or names['nobody']
-    return user.pw_uid, user.pw_gid, ['setpriv', '--reuid', str(user.pw_uid), '--regid', str(user.pw_gid), '--clear-groups',
+    return user.pw_uid, user.pw_gid, ['setpriv', '--reuid', str(user.pw_uid), '--regid',
+                                      str(user.pw_gid), '--clear-groups',
                                       '--pdeathsig', 'KILL']
 
 
@@ -114,13 +120,15 @@ class Member:
         os.mkdir(self.dir, 0o755)
         self.config = os.path.join(self.dir, 'patroni.yaml')
         with open(self.config, 'w') as file:
-            file.write(CONFIG.format(name=name, port=port, rest=rest, etcd=cluster.etcd_port, ttl=TTL_S, dir=self.dir, bin=BIN))
+            file.write(CONFIG.format(name=name, port=port, rest=rest, etcd=cluster.etcd_port,
+                                     ttl=TTL_S, dir=self.dir, bin=BIN))
         for path in (self.dir, self.config):
             os.chown(path, cluster.uid, cluster.gid)
         self.process, self.frozen = None, []
 
     def start(self):
-        self.process = proc.Process([*self.cluster.become, PATRONI, self.config], os.path.join(self.dir, 'patroni.log'),
+        self.process = proc.Process([*self.cluster.become, PATRONI, self.config],
+                                    os.path.join(self.dir, 'patroni.log'),
                                     cwd=self.dir, env={'HOME': self.dir})
         return self
 
@@ -137,14 +145,16 @@ class Member:
     def pids(self):
         """Its postgres first: the patroni would start it again."""
         pid = self.postmaster()
-        return (processes_under(pid) if pid else []) + (processes_under(self.process.pid) if self.process.alive() else [])
+        return (processes_under(pid) if pid else []) + (processes_under(self.process.pid)
+                                                        if self.process.alive() else [])
 
     def kill(self):
         """Both, at once, by SIGKILL."""
         pids = self.pids()
         signal_all([self.process.pid, *pids], signal.SIGKILL)
         self.process.child.wait()
-        proc.wait_for(f'{self.name} to be gone', lambda: not any(os.path.exists(f'/proc/{p}') for p in pids), 20)
+        proc.wait_for(f'{self.name} to be gone',
+                      lambda: not any(os.path.exists(f'/proc/{p}') for p in pids), 20)
 
     def freeze(self):
         """The parents first, until no child is left that was born meanwhile."""
@@ -165,7 +175,8 @@ class Patroni(Postgres):
 
     def __init__(self, count=3):
         self.uid, self.gid, self.become = owner()
-        room = '/dev/shm' if os.path.isdir('/dev/shm') and shutil.disk_usage('/dev/shm').free > 4 << 30 else '/tmp'
+        room = '/dev/shm' if os.path.isdir('/dev/shm') and shutil.disk_usage(
+            '/dev/shm').free > 4 << 30 else '/tmp'
         self.dir = tempfile.mkdtemp(prefix='txpat-', dir=room)
         os.chmod(self.dir, 0o755)
         os.chown(self.dir, self.uid, self.gid)
@@ -178,7 +189,8 @@ class Patroni(Postgres):
         for member in self.members:
             member.start()
         hosts = ','.join(['127.0.0.1'] * count)
-        self.admin_dsn = (f"host={hosts} port={','.join(str(m.port) for m in self.members)} user=postgres dbname=postgres "
+        self.admin_dsn = (f"host={hosts} port={','.join(str(m.port) for m in self.members)} "
+                          "user=postgres dbname=postgres "
                           'target_session_attrs=read-write connect_timeout=2')
         self.whole(120)
         self.database = 'postgres'
@@ -186,10 +198,13 @@ class Patroni(Postgres):
 
     def _start_etcd(self, peer):
         url, data = f'http://127.0.0.1:{self.etcd_port}', os.path.join(self.dir, 'etcd')
-        etcd = proc.Process([*self.become, ETCD, '--enable-v2', '--name', 'e', '--data-dir', data, '--listen-client-urls', url,
-                             '--advertise-client-urls', url, '--listen-peer-urls', f'http://127.0.0.1:{peer}',
+        etcd = proc.Process([*self.become, ETCD, '--enable-v2', '--name', 'e', '--data-dir', data,
+                             '--listen-client-urls', url,
+                             '--advertise-client-urls', url, '--listen-peer-urls',
+                             f'http://127.0.0.1:{peer}',
                              '--initial-advertise-peer-urls', f'http://127.0.0.1:{peer}',
-                             '--initial-cluster', f'e=http://127.0.0.1:{peer}'], os.path.join(self.dir, 'etcd.log'), cwd=self.dir)
+                             '--initial-cluster', f'e=http://127.0.0.1:{peer}'],
+                             os.path.join(self.dir, 'etcd.log'), cwd=self.dir)
         proc.wait_for('etcd', lambda: _get(f'{url}/health'), 30)
         return etcd
 
@@ -203,12 +218,14 @@ class Patroni(Postgres):
         return {}
 
     def leader(self):
-        name = next((n for n, (role, state) in self.view().items() if role == 'leader' and state == 'running'), None)
+        name = next((n for n, (role, state) in self.view().items() if role == 'leader'
+                     and state == 'running'), None)
         return next((m for m in self.members if m.name == name), None)
 
     def whole(self, seconds=120):
-        """One leader, the others follow it, one of them synchronously. A member that does not get up by itself (pg_rewind may have
-        given it too little) is copied anew, as an operator would."""
+        """One leader, the others follow it, one of them synchronously. A member that does not get
+        up by itself (pg_rewind may have given it too little) is copied anew, as an operator
+        would."""
         anew = time.monotonic() + REINIT_S
 
         def good():
@@ -220,12 +237,15 @@ class Patroni(Postgres):
                     if view.get(member.name, ('', ''))[1] == 'starting':
                         print(f'\n  {member.name} does not get up: copied anew')
                         _post(f'http://127.0.0.1:{member.rest}/reinitialize', {'force': True})
-            roles = sorted(role for role, state in view.values() if state in ('running', 'streaming'))
-            return len(view) == len(self.members) and roles == ['leader'] + ['replica'] * (len(self.members) - 2) + ['sync_standby']
+            roles = sorted(role for role, state in view.values()
+                           if state in ('running', 'streaming'))
+            return len(view) == len(self.members) and roles == ['leader'] + ['replica'] * (
+                len(self.members) - 2) + ['sync_standby']
         try:
             proc.wait_for('the cluster to be whole', good, seconds, 0.2)
         except TimeoutError as error:
-            logs = '\n'.join(f'--- {m.name}\n' + '\n'.join(m.text().splitlines()[-12:]) for m in self.members if m.process)
+            logs = '\n'.join(f'--- {m.name}\n' + '\n'.join(m.text().splitlines()[-12:])
+                             for m in self.members if m.process)
             raise TimeoutError(f'{error}: {self.view()}\n{logs}') from None
 
     def switchover(self):
@@ -243,7 +263,8 @@ class Patroni(Postgres):
 
 
 def _post(url, body):
-    request = urllib.request.Request(url, json.dumps(body).encode(), {'Content-Type': 'application/json'})
+    request = urllib.request.Request(url, json.dumps(body).encode(),
+                                     {'Content-Type': 'application/json'})
     with urllib.request.urlopen(request, timeout=60) as reply:
         assert reply.status == 200, reply.read()
 

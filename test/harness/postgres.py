@@ -12,8 +12,9 @@ from .relay import cli
 PG_SH = os.path.join(proc.ROOT, 'test', 'harness', 'pg.sh')
 
 # What a session keeps after the statement, or what is about the session itself.
-OF_A_SESSION = re.compile(r"\b(set|reset|set_config|discard|listen|prepare|temp|advisory|begin|pg_backend_pid|pg_sleep|activity|"
-                          r"pg_locks|terminate|database|vacuum)\b|advisory|activity", re.I)
+OF_A_SESSION = re.compile(r"\b(set|reset|set_config|discard|listen|prepare|temp|advisory|begin|"
+                          r"pg_backend_pid|pg_sleep|activity|pg_locks|terminate|database|vacuum)\b"
+                          r"|advisory|activity", re.I)
 
 
 def server_folder():
@@ -29,13 +30,16 @@ class Postgres:
 
     def __init__(self, directory=None, durable=True, database='txrelay', tcp=None, options=()):
         self.dir = directory or proc.make_dir('txpg-')
-        args = [PG_SH, 'start', self.dir] + (['--fsync'] if durable else []) + (['--tcp', str(tcp)] if tcp else []) + ['--', *options]
+        args = [PG_SH, 'start', self.dir] + (['--fsync'] if durable
+                                             else []) + (['--tcp', str(tcp)] if tcp
+                                                         else []) + ['--', *options]
         self.admin_dsn = proc.run(args).stdout.strip().splitlines()[-1]
         proc.on_exit(self.stop)
         self.database = database
         with self.admin() as db, db.cursor() as cur:
             cur.execute(f'CREATE DATABASE {database}')
-            cur.execute('CREATE ROLE txrelay_clock NOLOGIN')  # the superuser tells functions the time
+            # the superuser tells functions the time
+            cur.execute('CREATE ROLE txrelay_clock NOLOGIN')
         self.dsn = self.dsn_of(database)
 
     def migrate(self):
@@ -48,7 +52,8 @@ class Postgres:
         other = object.__new__(Postgres)
         other.dir, other.admin_dsn, other.database = self.dir, self.admin_dsn, database
         with self.admin() as db, db.cursor() as cur:
-            if db.server_version >= 150000:  # as files: through the log it takes the server twice as much processor time
+            # as files: through the log it takes the server twice as much processor time
+            if db.server_version >= 150000:
                 options += ' STRATEGY FILE_COPY'
             cur.execute(f'CREATE DATABASE {database} TEMPLATE {template} {options}')
         other.dsn = other.dsn_of(database)
@@ -78,8 +83,9 @@ class Postgres:
         return db
 
     def query(self, sql, args=None):
-        """Rows of one statement, on a new session or, in a copy, on that of an earlier statement where no test can see the
-        difference: tests poll, and a new session costs the server more than most statements."""
+        """Rows of one statement, on a new session or, in a copy, on that of an earlier statement
+        where no test can see the difference: tests poll, and a new session costs the server more
+        than most statements."""
         assert not sql.startswith('SELECT FROM'), 'psycopg2 gives no rows that have no column'
         keep = self._idle is not None and not OF_A_SESSION.search(sql)
         db = (self._idle_session() if keep else None) or self.connect()

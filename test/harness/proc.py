@@ -1,4 +1,5 @@
-"""Processes and directories of one run. Everything that was started is stopped at exit, by any signal."""
+"""Processes and directories of one run. Everything that was started is stopped at exit, by any
+signal."""
 import atexit
 import os
 import shutil
@@ -75,7 +76,8 @@ class Process:
         self.file = open(log, 'ab')
         full = dict(os.environ)
         full.update(env or {})
-        self.child = subprocess.Popen(args, stdin=stdin, stdout=stdout or self.file, stderr=self.file, env=full, cwd=cwd,
+        self.child = subprocess.Popen(args, stdin=stdin, stdout=stdout or self.file,
+                                      stderr=self.file, env=full, cwd=cwd,
                                       preexec_fn=_die_with_parent)
         on_exit(self.kill)
 
@@ -118,7 +120,8 @@ def _die_with_parent():
 def run(args, env=None, check=True, seconds=120, **kwargs):
     full = dict(os.environ)
     full.update(env or {})
-    done = subprocess.run(args, env=full, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=seconds,
+    done = subprocess.run(args, env=full, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          timeout=seconds,
                           **kwargs)
     if check and done.returncode:
         raise RuntimeError(f'{args}: exit {done.returncode}\n{done.stdout}{done.stderr}')

@@ -1,12 +1,14 @@
-"""A TCP proxy of our own before Postgres or a node: what a network can do to a connection, on command.
+"""A TCP proxy of our own before Postgres or a node: what a network can do to a connection, on
+command.
 
     pass     bytes go through, `delay_s` late
-    hold     nothing goes through; what was kept back goes when it passes again (a partition that heals)
-    hole     both sides' bytes are accepted and swallowed; an end on one side is not told to the other (a black hole)
-    refuse   new connections are closed at once
+    hold     nothing goes through; what was kept back goes when it passes again (a partition that
+    heals) hole     both sides' bytes are accepted and swallowed; an end on one side is not told to
+    the other (a black hole) refuse   new connections are closed at once
 
-cut() ends the connections that there are, half_open() ends one side of them and leaves the other as it is: it will never hear
-of it. Both take `name`, which picks the sessions by what the relay calls them: control, work, listen. One thread a proxy."""
+cut() ends the connections that there are, half_open() ends one side of them and leaves the other
+as it is: it will never hear of it. Both take `name`, which picks the sessions by what the relay
+calls them: control, work, listen. One thread a proxy."""
 import os
 import queue
 import selectors
@@ -49,8 +51,9 @@ class Link:
 
 
 class Proxy:
-    """target: path of a unix socket, or (host, port). directory: listen there as Postgres does on a unix socket; else on a
-    port of 127.0.0.1. tap(bytes) is told what goes from client to server, in order, link by link."""
+    """target: path of a unix socket, or (host, port). directory: listen there as Postgres does on
+    a unix socket; else on a port of 127.0.0.1. tap(bytes) is told what goes from client to server,
+    in order, link by link."""
 
     def __init__(self, target, directory=None, tap=None):
         self.target, self.tap = target, tap
@@ -79,7 +82,8 @@ class Proxy:
         return self._do(lambda: self._each(name, self._drop))
 
     def half_open(self, left, name=None):
-        """The side named (client, server) keeps its end and hears nothing more; the other's is closed."""
+        """The side named (client, server) keeps its end and hears nothing more; the other's is
+        closed."""
         def leave(link):
             link.lost = True
             self._close_socket(link.server if left == 'client' else link.client)
@@ -140,7 +144,8 @@ class Proxy:
             one.close()
 
     def _next_due(self):
-        dues = [p.waiting[0][0] for link in self.links for p in link.pipes() if p.waiting and self.mode == 'pass']
+        dues = [p.waiting[0][0] for link in self.links for p in link.pipes() if p.waiting
+                and self.mode == 'pass']
         return max(0, min(dues) - time.monotonic()) if dues and self.delay_s else None
 
     def _accept(self):
@@ -198,7 +203,8 @@ class Proxy:
     def _flush(self, link):
         now = time.monotonic()
         for pipe in link.pipes():
-            while pipe.waiting and pipe.waiting[0][0] <= now and self.mode == 'pass' and not link.lost:
+            while pipe.waiting and pipe.waiting[0][
+                0] <= now and self.mode == 'pass' and not link.lost:
                 due, data = pipe.waiting[0]
                 try:
                     sent = pipe.sink.send(data)
@@ -232,13 +238,15 @@ class Proxy:
 
     def _arm(self, link):
         """What the selector is to wait for at both sockets of a link."""
-        for one, reads, writes in ((link.client, link.up, link.down), (link.server, link.down, link.up)):
+        for one, reads, writes in ((link.client, link.up, link.down),
+                                   (link.server, link.down, link.up)):
             if one is None or one.fileno() < 0:
                 continue
             events = 0
             if self.mode != 'hold' and reads.size < BACKLOG and not reads.ended:
                 events |= selectors.EVENT_READ
-            if writes.waiting and self.mode == 'pass' and writes.waiting[0][0] <= time.monotonic() and not link.lost:
+            if writes.waiting and self.mode == 'pass' and writes.waiting[0][
+                0] <= time.monotonic() and not link.lost:
                 events |= selectors.EVENT_WRITE
             known = self._selector.get_map().get(one.fileno())
             if known and not events:
@@ -285,8 +293,8 @@ def _connect(target):
 
 
 class Submissions:
-    """A tap on a relay's way to its node: which extrinsics it sent, and when. Client frames of WebSocket are masked, and
-    ours are never fragmented."""
+    """A tap on a relay's way to its node: which extrinsics it sent, and when. Client frames of
+    WebSocket are masked, and ours are never fragmented."""
 
     METHOD = b'"author_submit'
 
@@ -320,7 +328,8 @@ class Submissions:
             mask = bytes(stream[at:at + 4]) * (size // 4 + 1)
             body = bytes(stream[at + 4:at + 4 + size])
             del stream[:at + 4 + size]
-            yield (int.from_bytes(body, 'big') ^ int.from_bytes(mask[:size], 'big')).to_bytes(size, 'big')
+            yield (int.from_bytes(body, 'big') ^ int.from_bytes(mask[:size], 'big')).to_bytes(size,
+                                                                                              'big')
 
     def after(self, moment):
         return [raw for when, raw in self.sent if when > moment]

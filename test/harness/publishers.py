@@ -1,5 +1,6 @@
-"""Publishers of a feed by python3-grpcio. Each computes the same batches, keeps the protocol, and at random does what a broken
-copy of a producer does: it dies in the middle of a batch, stalls, sends a bad proof, another number or another order."""
+"""Publishers of a feed by python3-grpcio. Each computes the same batches, keeps the protocol, and
+at random does what a broken copy of a producer does: it dies in the middle of a batch, stalls,
+sends a bad proof, another number or another order."""
 import ctypes
 import ctypes.util
 import hashlib
@@ -19,8 +20,10 @@ from . import proc
 PROTO = os.path.join(proc.ROOT, 'feed/wire/feed.proto')
 PATH = '/txrelay.feed.v1.Feed/Publish'
 # A connection of its own for each channel, which notices within seconds that a relay is gone.
-OPTIONS = (('grpc.use_local_subchannel_pool', 1), ('grpc.keepalive_time_ms', 10000), ('grpc.keepalive_timeout_ms', 5000))
-STREAM_S = 60  # a stream is opened anew after this, so a publisher that waits in vain tries another relay
+OPTIONS = (('grpc.use_local_subchannel_pool', 1), ('grpc.keepalive_time_ms', 10000),
+           ('grpc.keepalive_timeout_ms', 5000))
+# a stream is opened anew after this, so a publisher that waits in vain tries another relay
+STREAM_S = 60
 
 _sodium = ctypes.CDLL(ctypes.util.find_library('sodium'))
 
@@ -28,7 +31,8 @@ _sodium = ctypes.CDLL(ctypes.util.find_library('sodium'))
 def messages(folder, *names):
     """The classes of feed.proto: protoc-c reads it, and writes what the Python library wants."""
     path = os.path.join(folder, 'feed.desc')
-    subprocess.run(['protoc-c', f'--descriptor_set_out={path}', f'--proto_path={os.path.dirname(PROTO)}', PROTO], check=True)
+    subprocess.run(['protoc-c', f'--descriptor_set_out={path}',
+                    f'--proto_path={os.path.dirname(PROTO)}', PROTO], check=True)
     with open(path, 'rb') as f:
         files = descriptor_pb2.FileDescriptorSet.FromString(f.read())
     pool = descriptor_pool.DescriptorPool()
@@ -48,7 +52,8 @@ class Key:
 
     def sign(self, message):
         out = ctypes.create_string_buffer(64)
-        _sodium.crypto_sign_detached(out, None, message, ctypes.c_ulonglong(len(message)), self._secret)
+        _sodium.crypto_sign_detached(out, None, message, ctypes.c_ulonglong(len(message)),
+                                     self._secret)
         return out.raw
 
 
@@ -56,7 +61,8 @@ class Wire:
     """Batches of a feed as items. `calls`: SCALE bytes."""
 
     def __init__(self, folder, feed):
-        self.Request, self.Response, self.Call = messages(folder, 'PublishRequest', 'PublishResponse', 'Call')
+        self.Request, self.Response, self.Call = messages(folder, 'PublishRequest',
+                                                          'PublishResponse', 'Call')
         self.feed = feed
 
     def header(self, number, key):
@@ -67,11 +73,13 @@ class Wire:
 
     def trailer(self, number, key, items, count=None, spoil=''):
         count = len(items) if count is None else count
-        digest = hashlib.sha256(b''.join(len(i['call']).to_bytes(4, 'big') + i['call'] for i in items)).digest()
+        digest = hashlib.sha256(b''.join(len(i['call']).to_bytes(4, 'big') + i['call']
+                                         for i in items)).digest()
         if spoil == 'digest':
             digest = digest[::-1]
         name = self.feed.encode()
-        signed = b'txrelay-feed-v1\0' + len(name).to_bytes(4, 'big') + name + number.to_bytes(8, 'big', signed=True)
+        signed = b'txrelay-feed-v1\0' + len(name).to_bytes(4, 'big') + name + number.to_bytes(
+            8, 'big', signed=True)
         signature = key.sign(signed + count.to_bytes(4, 'big') + digest)
         if spoil == 'signature':
             signature = signature[::-1]
@@ -83,14 +91,18 @@ class Wire:
 
 
 class Publisher(threading.Thread):
-    """One copy of a producer, until everything up to `last` is acknowledged to it. content(n): the calls of batch n, once it
-    is produced (it may wait). faults: {name: chance of it at each batch}."""
+    """One copy of a producer, until everything up to `last` is acknowledged to it. content(n): the
+    calls of batch n, once it is produced (it may wait). faults: {name: chance of it at each
+    batch}."""
 
-    def __init__(self, wire, key, targets, content, last, dice, faults=None, token=None, stream_s=STREAM_S):
+    def __init__(self, wire, key, targets, content, last, dice, faults=None, token=None,
+                 stream_s=STREAM_S):
         super().__init__(daemon=True)
-        self.wire, self.key, self.targets, self.content, self.last, self.dice = wire, key, targets, content, last, dice
+        self.wire, self.key, self.targets, self.content, self.last, self.dice = (
+            wire, key, targets, content, last, dice)
         self.faults = dict(faults or {})
-        self.stream_s, self.metadata = stream_s, [('authorization', f'Bearer {token}')] if token else None
+        self.stream_s, self.metadata = stream_s, [('authorization',
+                                                   f'Bearer {token}')] if token else None
         self.acked, self.offered, self.faulty, self.target = -1, -1, False, None
         self.counts, self.broken, self.over = Counter(), [], threading.Event()
 
@@ -107,8 +119,10 @@ class Publisher(threading.Thread):
         self.out, self.faulty, self.target = queue.SimpleQueue(), False, None
         self.counts['sessions'] += 1
         with grpc.insecure_channel(target, OPTIONS) as channel:
-            publish = channel.stream_stream(PATH, self.wire.Request.SerializeToString, self.wire.Response.FromString)
-            self.call = publish(iter(self.out.get, None), timeout=self.stream_s, metadata=self.metadata)
+            publish = channel.stream_stream(PATH, self.wire.Request.SerializeToString,
+                                            self.wire.Response.FromString)
+            self.call = publish(iter(self.out.get, None), timeout=self.stream_s,
+                                metadata=self.metadata)
             try:
                 self.offer(self.acked + 1)
                 for answer in self.call:
@@ -128,11 +142,13 @@ class Publisher(threading.Thread):
 
     def offer(self, number):
         if number > self.last:
-            self.out.put(self.wire.Request(end_stream={'code': 'RESET', 'earliest': 0, 'latest_acked': self.acked}))
+            self.out.put(self.wire.Request(end_stream={'code': 'RESET', 'earliest': 0,
+                                                       'latest_acked': self.acked}))
             return
         self.offered = number
         calls = self.content(number)
-        fault = next((name for name, chance in self.faults.items() if self.dice.random() < chance), None)
+        fault = next((name for name, chance in self.faults.items() if self.dice.random() < chance),
+                     None)
         if not fault:
             self.send(self.wire.batch(number, self.key, calls))
             return
@@ -151,24 +167,31 @@ class Publisher(threading.Thread):
         self.send([self.wire.header(number, self.key), *items[:-1]])
 
     def do_digest(self, number, items):
-        self.send([self.wire.header(number, self.key), *items, self.wire.trailer(number, self.key, items, spoil='digest')])
+        self.send([self.wire.header(number, self.key), *items,
+                   self.wire.trailer(number, self.key, items, spoil='digest')])
 
     def do_signature(self, number, items):
-        self.send([self.wire.header(number, self.key), *items, self.wire.trailer(number, self.key, items, spoil='signature')])
+        self.send([self.wire.header(number, self.key), *items,
+                   self.wire.trailer(number, self.key, items, spoil='signature')])
 
     def do_count(self, number, items):
-        self.send([self.wire.header(number, self.key), *items, self.wire.trailer(number, self.key, items, len(items) + 1)])
+        self.send([self.wire.header(number, self.key), *items,
+                   self.wire.trailer(number, self.key, items, len(items) + 1)])
 
     def do_call(self, number, items):
         """It is signed, and its last call is none of this chain."""
         items = [*items[:-1], *self.wire.calls([b'\xff\xff'])]
-        self.send([self.wire.header(number, self.key), *items, self.wire.trailer(number, self.key, items)])
+        self.send([self.wire.header(number, self.key), *items,
+                   self.wire.trailer(number, self.key, items)])
 
     def do_order(self, number, items):
-        """The parts of a batch in a wrong order; a second header begins the batch again, and is no fault of the protocol."""
-        header, trailer = self.wire.header(number, self.key), self.wire.trailer(number, self.key, items)
+        """The parts of a batch in a wrong order; a second header begins the batch again, and is no
+        fault of the protocol."""
+        header, trailer = self.wire.header(number, self.key), self.wire.trailer(number, self.key,
+                                                                                items)
         self.send(self.dice.choice([
-            [trailer, *items, header], [*items, header, trailer], [header, *items[:1], header, *items, trailer],
+            [trailer, *items, header], [*items, header, trailer],
+            [header, *items[:1], header, *items, trailer],
             [header, *items, self.wire.header(number + 1, self.key), trailer]]))
 
     def do_duplicate(self, number, items):
@@ -181,15 +204,18 @@ class Publisher(threading.Thread):
     def do_ahead(self, number, items):
         high = number + self.dice.choice((1, 2, 1000, 2 ** 40))
         # The cursor may get there before it is read, and these are another number's calls.
-        self.send([self.wire.header(high, self.key), *items, self.wire.trailer(high, self.key, items, spoil='signature')])
+        self.send([self.wire.header(high, self.key), *items,
+                   self.wire.trailer(high, self.key, items, spoil='signature')])
 
     def do_empty(self, number, items):
         self.out.put(self.wire.Request(block_items={'items': []}))
 
     def do_pipelined(self, number, items):
-        """The same number again and again, whatever the relay says: a loser's are dropped in silence (BP1)."""
+        """The same number again and again, whatever the relay says: a loser's are dropped in
+        silence (BP1)."""
         for _ in range(5):
-            self.send([self.wire.header(number, self.key), *items, self.wire.trailer(number, self.key, items)])
+            self.send([self.wire.header(number, self.key), *items,
+                       self.wire.trailer(number, self.key, items)])
 
     # ---- answers ----
 
@@ -204,7 +230,8 @@ class Publisher(threading.Thread):
                 self.offer(self.acked + 1)
         elif kind == 'resend_block':
             if value.number <= self.acked:
-                self.broken.append(f'BP10: {value.number} is to be sent again, and {self.acked} was acknowledged')
+                self.broken.append(f'BP10: {value.number} is to be sent again, and {self.acked} '
+                                   'was acknowledged')
             self.offer(value.number)
         elif kind == 'node_behind':
             self.offer(value.last + 1)
@@ -214,10 +241,12 @@ class Publisher(threading.Thread):
         return False
 
     def ended(self, value):
-        status = value.DESCRIPTOR.fields_by_name['status'].enum_type.values_by_number[value.status].name
+        status = value.DESCRIPTOR.fields_by_name['status'].enum_type.values_by_number[
+            value.status].name
         self.counts[status] += 1
         self.acked = max(self.acked, value.last)
         if status in ('BAD_BLOCK_PROOF', 'INVALID_REQUEST') and not self.faulty:
-            self.broken.append(f'BP16: {status} to a publisher that did nothing wrong: {value.detail}')
+            self.broken.append(f'BP16: {status} to a publisher that did nothing wrong: '
+                               f'{value.detail}')
         if status == 'NOT_LEADER':
             self.target = value.leader or None

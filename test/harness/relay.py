@@ -11,7 +11,8 @@ from . import proc
 class Relay:
     """One `txrelay run`. accounts: [(alias, scheme, secret uri)]."""
 
-    def __init__(self, directory, name, dsn, endpoints, accounts, leadership=None, manager=None, env=None, extra=None,
+    def __init__(self, directory, name, dsn, endpoints, accounts, leadership=None, manager=None,
+                 env=None, extra=None,
                  listen=None, chain=None):
         self.dir, self.name, self.dsn = directory, name, dsn
         self.log = os.path.join(directory, f'{name}.log')
@@ -21,7 +22,8 @@ class Relay:
         self.env = env or {}
         self.program, self.process = proc.TXRELAY, None
         with open(self.config, 'w') as file:
-            file.write(render(name, self.address, dsn, endpoints, key_files(directory, accounts), leadership, manager,
+            file.write(render(name, self.address, dsn, endpoints, key_files(directory, accounts),
+                              leadership, manager,
                               extra, chain))
 
     def configure(self, section, **values):
@@ -34,7 +36,8 @@ class Relay:
         return self
 
     def start(self, env=None):
-        self.process = proc.Process([self.program, 'run', '--config', self.config], self.log, env={**self.env, **(env or {})})
+        self.process = proc.Process([self.program, 'run', '--config', self.config], self.log,
+                                    env={**self.env, **(env or {})})
         return self
 
     def alive(self):
@@ -54,13 +57,16 @@ class Relay:
         """Lines of the log that are no logfmt: none."""
         field = r'[a-z0-9_]+=(?:"(?:[^"\\]|\\.)*"|[^\s"=\\]+)'
         return [line for line in self.text().split('\n')[:-1]
-                if line.startswith('time=') and not re.fullmatch(rf'time=\S+Z level=\w+ event=[a-z0-9_.]+(?: {field})*', line)]
+                if line.startswith('time=')
+                and not re.fullmatch(rf'time=\S+Z level=\w+ event=[a-z0-9_.]+(?: {field})*', line)]
 
     def wait_log(self, pattern, seconds=30):
         try:
-            return proc.wait_for(f'{self.name}: log line /{pattern}/', lambda: re.search(pattern, self.text()), seconds)
+            return proc.wait_for(f'{self.name}: log line /{pattern}/',
+                                 lambda: re.search(pattern, self.text()), seconds)
         except TimeoutError as error:  # what it did instead
-            raise TimeoutError(f'{error}; it logged\n' + '\n'.join(self.text().splitlines()[-25:])) from None
+            raise TimeoutError(f'{error}; it logged\n'
+                               + '\n'.join(self.text().splitlines()[-25:])) from None
 
     def control(self, request, seconds=10):
         with socket.socket(socket.AF_UNIX) as s:
@@ -83,7 +89,8 @@ class Relay:
 
     def leads(self, alias):
         status = self.status() if self.alive() else None
-        return bool(status) and any(a['alias'] == alias and a['role'] == 'leader' for a in status['accounts'])
+        return bool(status) and any(a['alias'] == alias and a['role'] == 'leader'
+                                    for a in status['accounts'])
 
 
 def key_files(directory, accounts):
@@ -98,7 +105,8 @@ def key_files(directory, accounts):
     return rows
 
 
-def render(name, address, dsn, endpoints, keys, leadership=None, manager=None, extra=None, chain=None):
+def render(name, address, dsn, endpoints, keys, leadership=None, manager=None, extra=None,
+           chain=None):
     if 'expiry_2_ms' in (leadership or {}):  # a submission has to fit into it, or the relay refuses
         most = leadership['expiry_2_ms'] - leadership.get('margin_ms', 1000)
         chain = {'call_timeout_ms': min(10000, most), **(chain or {})}

@@ -1,6 +1,7 @@
-"""Several sites that send through one account: each has a Postgres of its own with its relays; one chain; and before each
-relay a proxy that the other sites reach it through. With frames=True a second one stands behind it, which loses, doubles
-and delays single messages between two sites (frames.py)."""
+"""Several sites that send through one account: each has a Postgres of its own with its relays; one
+chain; and before each relay a proxy that the other sites reach it through. With frames=True a
+second one stands behind it, which loses, doubles and delays single messages between two sites
+(frames.py)."""
 import itertools
 from collections import Counter
 
@@ -40,8 +41,10 @@ class Site:
         ours += [f'{k}: {policy.pop(k)}' for k in ('sites_policy',) if k in policy]
         for i, port in enumerate(self.ports):
             relay = Relay(self.sites.dir, f'{self.name}{i + 1}', self.pg.dsn, [self.sites.chain.ws],
-                          (self.sites.account, *self.sites.beside.get(self.name, ())), leadership=LEADERSHIP,
-                          manager=self.sites.manager, extra=self.sites.section(self, port, self.addresses[i], policy))
+                          (self.sites.account, *self.sites.beside.get(self.name, ())),
+                          leadership=LEADERSHIP,
+                          manager=self.sites.manager,
+                          extra=self.sites.section(self, port, self.addresses[i], policy))
             with open(relay.config) as file:
                 text = file.read()
             head = f'  - alias: {self.sites.alias}\n'
@@ -61,25 +64,30 @@ class Site:
 
     def enqueue(self, count):
         calls = [remark(f'{self.name} {next(self.sites.serial)}') for _ in range(count)]
-        ids = self.pg.query('SELECT txrelay.enqueue(%s, c) FROM unnest(%s::bytea[]) c', (self.sites.alias, calls))
+        ids = self.pg.query('SELECT txrelay.enqueue(%s, c) FROM unnest(%s::bytea[]) c',
+                            (self.sites.alias, calls))
         self.committed.update(zip(calls, (row[0] for row in ids)))
 
     def fails(self, option):
         """How a transaction with this option ended: it never gets in."""
-        tx = self.pg.value(f'SELECT txrelay.enqueue(%s, %s, {option})', (self.sites.alias, remark(f'{self.name} {next(self.sites.serial)}')))
+        tx = self.pg.value(f'SELECT txrelay.enqueue(%s, %s, {option})',
+                           (self.sites.alias, remark(f'{self.name} {next(self.sites.serial)}')))
         return proc.wait_for('its end', lambda: [r[0] for r in self.pg.query(
             'SELECT outcome::text FROM txrelay.finished_transactions WHERE id = %s', (tx,))], 30)
 
     def unfinished(self):
-        done = {r[0] for r in self.pg.query('SELECT id FROM txrelay.finished_transactions WHERE id IS NOT NULL')}
+        done = {r[0] for r in self.pg.query(
+            'SELECT id FROM txrelay.finished_transactions WHERE id IS NOT NULL')}
         return [t for t in self.committed.values() if t not in done]
 
     def ended(self):
-        return self.pg.value('SELECT count(*) FROM txrelay.finished_transactions WHERE id IS NOT NULL')
+        return self.pg.value('SELECT count(*) FROM txrelay.finished_transactions '
+                             'WHERE id IS NOT NULL')
 
     def coordinators(self):
         """Sites that coordinated what has ended here."""
-        return Counter(r[0] for r in self.pg.query('SELECT coordinator FROM txrelay.finished_transactions WHERE id IS NOT NULL'))
+        return Counter(r[0] for r in self.pg.query(
+            'SELECT coordinator FROM txrelay.finished_transactions WHERE id IS NOT NULL'))
 
     def sees(self):
         """(state, coordinator) of its leader; None, None: nobody says so now."""
@@ -106,13 +114,16 @@ class Site:
 
 
 class Sites:
-    """beside: more accounts of a site, which are its own. chain: options of a devchain, or one that runs. postgres: makes a
-    server, or a database."""
+    """beside: more accounts of a site, which are its own. chain: options of a devchain, or one
+    that runs. postgres: makes a server, or a database."""
 
-    def __init__(self, count=2, relays=1, block_ms=100, frames=False, seed=1, names=NAMES, account=ALICE, beside=None, chain=(),
+    def __init__(self, count=2, relays=1, block_ms=100, frames=False, seed=1, names=NAMES,
+                 account=ALICE, beside=None, chain=(),
                  postgres=None, manager=None, watch=True, start=True, **policy):
-        self.dir, self.account, self.alias, self.beside, self.manager = proc.make_dir('txs-'), account, account[0], beside or {}, manager
-        self.watch, self.postgres = watch, postgres or (lambda: Postgres(server_folder(), durable=False))
+        self.dir, self.account, self.alias, self.beside, self.manager = proc.make_dir(
+            'txs-'), account, account[0], beside or {}, manager
+        self.watch, self.postgres = watch, postgres or (lambda: Postgres(server_folder(),
+                                                                         durable=False))
         self.serial = itertools.count(1)
         self.borrowed = chain if isinstance(chain, Chain) else None
         blocks = ('--block-ms', str(block_ms), '--finality-lag', '1') if block_ms else ()
@@ -122,7 +133,8 @@ class Sites:
         self.pairs = None
         if frames:
             from .frames import Fault  # it needs grpcio
-            self.pairs = {frozenset(p): Fault(seed + i) for i, p in enumerate(itertools.combinations(names[:count], 2))}
+            self.pairs = {frozenset(p): Fault(seed + i)
+                          for i, p in enumerate(itertools.combinations(names[:count], 2))}
         for name in names[:count]:
             self.files.certificate(name, name)
         self.all = [Site(self, name, relays) for name in names[:count]]
@@ -147,12 +159,17 @@ class Sites:
         return self.pairs[frozenset((one, other))]
 
     def section(self, site, port, address, policy):
-        lines = ['sites:', f'  name: {site.name}', f'  listen: "tcp:127.0.0.1:{port}"', f'  address: "{address}"',
-                 f'  cert_file: {self.files.path(site.name)}.pem', f'  key_file: {self.files.path(site.name)}.key',
-                 f'  ca_file: {self.files.path("ca.pem")}'] + [f'  {k}: {v}' for k, v in policy.items()] + ['  peers:']
+        lines = ['sites:', f'  name: {site.name}', f'  listen: "tcp:127.0.0.1:{port}"',
+                 f'  address: "{address}"',
+                 f'  cert_file: {self.files.path(site.name)}.pem',
+                 f'  key_file: {self.files.path(site.name)}.key',
+                 f'  ca_file: {self.files.path("ca.pem")}'] + [f'  {k}: {v}'
+                                                               for k, v in policy.items()] + [
+                                                                   '  peers:']
         for other in self.all:
             if other is not site:
-                lines += [f'    - name: {other.name}', f'      targets: [{", ".join(chr(34) + a + chr(34) for a in other.addresses)}]']
+                lines += [f'    - name: {other.name}', '      targets: '
+                                   f'[{", ".join(chr(34) + a + chr(34) for a in other.addresses)}]']
         return '\n'.join(lines) + '\n'
 
     def wait_leaders(self):
@@ -170,12 +187,14 @@ class Sites:
         try:
             proc.wait_for('every transaction to end', lambda: not open_ones(), seconds, every=0.1)
         except TimeoutError as error:
-            raise TimeoutError(f'{error}: {({n: len(t) for n, t in open_ones().items()})}\n{self.text()}') from None
+            raise TimeoutError(f'{error}: '
+                        f'{({n: len(t) for n, t in open_ones().items()})}\n{self.text()}') from None
 
     def check(self):
         for site in self.all:
             for relay in site.relays:
-                assert not relay.unparsed(), f'{relay.name} logged what is no logfmt: {relay.unparsed()[:3]}'
+                assert not relay.unparsed(), (
+                    f'{relay.name} logged what is no logfmt: {relay.unparsed()[:3]}')
         return sites_invariants.check(self, self.alias)
 
     def text(self, lines=25):
@@ -188,12 +207,14 @@ class Sites:
             try:
                 parts += [str(row) for row in site.pg.query('SELECT v::text FROM txrelay.sites v')]
                 parts += [str(row) for row in site.pg.query(
-                    "SELECT application_name, state, wait_event, now() - xact_start, left(query, 60) FROM pg_stat_activity "
+                    "SELECT application_name, state, wait_event, now() - xact_start, left(query, "
+                    "60) FROM pg_stat_activity "
                     "WHERE state <> 'idle' AND pid <> pg_backend_pid()")]
             except Exception as error:  # the database may be what failed
                 parts.append(str(error).strip())
         if self.pairs:
-            parts += [f'{set(pair)}: {len(fault.streams)} streams, {dict(fault.counts)}' for pair, fault in self.pairs.items()]
+            parts += [f'{set(pair)}: {len(fault.streams)} streams, {dict(fault.counts)}'
+                      for pair, fault in self.pairs.items()]
         return '\n'.join(parts)
 
     def close(self):

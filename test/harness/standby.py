@@ -17,13 +17,16 @@ class Standby(Postgres):
         self.stream = Proxy(os.path.join(primary.dir, '.s.PGSQL.5432'))
         owner = os.stat(f'{primary.dir}/data')
         os.chown(self.dir, owner.st_uid, owner.st_gid)
-        as_owner = ['setpriv', '--reuid', str(owner.st_uid), '--regid', str(owner.st_gid), '--clear-groups'] if os.getuid() == 0 else []
+        as_owner = ['setpriv', '--reuid', str(owner.st_uid), '--regid', str(owner.st_gid),
+                    '--clear-groups'] if os.getuid() == 0 else []
         data = f'{self.dir}/data'
-        proc.run([*as_owner, f'{BIN}/pg_basebackup', '-D', data, '-X', 'stream', '-c', 'fast', '--no-sync',
+        proc.run([*as_owner, f'{BIN}/pg_basebackup', '-D', data, '-X', 'stream', '-c', 'fast',
+                  '--no-sync',
                   '-d', f'host=127.0.0.1 port={self.stream.port} user=postgres'], cwd='/')
         with open(f'{data}/postgresql.auto.conf', 'a') as file:
             file.write(f"unix_socket_directories = '{self.dir}'\n"
-                       f"primary_conninfo = 'host=127.0.0.1 port={self.stream.port} user=postgres'\n"
+                       f"primary_conninfo = 'host=127.0.0.1 port={self.stream.port} "
+                       "user=postgres'\n"
                        "wal_retrieve_retry_interval = '100ms'\n")
         open(f'{data}/standby.signal', 'w').close()
         for name in ('tcp', 'options'):
@@ -37,7 +40,8 @@ class Standby(Postgres):
 
     def caught_up(self, primary):
         goal = primary.value('SELECT pg_current_wal_lsn()')
-        proc.wait_for('the standby to have all', lambda: self.value('SELECT pg_last_wal_replay_lsn() >= %s', (goal,)), 30)
+        proc.wait_for('the standby to have all',
+                      lambda: self.value('SELECT pg_last_wal_replay_lsn() >= %s', (goal,)), 30)
 
     def cut(self):
         """What is committed from here on never gets to it."""
@@ -46,4 +50,5 @@ class Standby(Postgres):
 
     def promote(self):
         assert self.value('SELECT pg_promote(false)')
-        proc.wait_for('the standby to be promoted', lambda: not self.value('SELECT pg_is_in_recovery()'), 180)
+        proc.wait_for('the standby to be promoted',
+                      lambda: not self.value('SELECT pg_is_in_recovery()'), 180)

@@ -1,8 +1,10 @@
-"""One application session of many, as a process of its own: python -m harness.writer DSN NUMBER TRANSACTIONS ALIAS...
+"""One application session of many, as a process of its own: python -m harness.writer DSN NUMBER
+TRANSACTIONS ALIAS...
 
-Transactions at every isolation level, with work of their own that conflicts, a delay before the commit, every tenth rolled
-back. One line on standard output for each that ended: commit or rollback, tries, then for each call: the number of the call, account,
-priority, id, and when (ns of the machine's monotonic clock) enqueue was sent and the end was known."""
+Transactions at every isolation level, with work of their own that conflicts, a delay before the
+commit, every tenth rolled back. One line on standard output for each that ended: commit or
+rollback, tries, then for each call: the number of the call, account, priority, id, and when (ns of
+the machine's monotonic clock) enqueue was sent and the end was known."""
 import random
 import sys
 import time
@@ -38,7 +40,8 @@ class Writer:
         dice, names = self.dice, [f'{self.number}.{number}']
         if number % 50 == 0:
             names = [f'{names[0]}.{i}' for i in range(3)]
-        alias, priority, level = dice.choice(self.aliases), 5 if dice.random() < 0.1 else 0, LEVELS[dice.randrange(3)]
+        alias, priority, level = dice.choice(self.aliases), 5 if dice.random() < 0.1 else 0, LEVELS[
+            dice.randrange(3)]
         keys = [f'key {n}' for n in names] if number % 4 == 0 else None
         end, tries = 'ROLLBACK' if number % 10 == 9 else 'COMMIT', 0
         while True:
@@ -56,22 +59,27 @@ class Writer:
         known = time.monotonic_ns()
         if keys and end == 'COMMIT':
             self.last = (alias, keys[0], call_of(names[0]), ids[0])
-        print(end, tries, *(f'{n},{alias},{priority},{tx},{sent},{known}' for n, tx in zip(names, ids)))
+        print(end, tries,
+              *(f'{n},{alias},{priority},{tx},{sent},{known}' for n, tx in zip(names, ids)))
 
     def work(self):
-        """Reads some and changes one: under the stricter levels two of these may not go together."""
+        """Reads some and changes one: under the stricter levels two of these may not go
+        together."""
         item = self.dice.randrange(ITEMS) + 1
-        self.cur.execute('SELECT sum(n) FROM public.stock WHERE item BETWEEN %s AND %s', (item - 2, item + 2))
+        self.cur.execute('SELECT sum(n) FROM public.stock WHERE item BETWEEN %s AND %s',
+                         (item - 2, item + 2))
         self.cur.execute('UPDATE public.stock SET n = n + 1 WHERE item = %s', (item,))
 
     def enqueue(self, alias, names, keys, priority):
         calls = [call_of(n) for n in names]
         if len(calls) > 1:
-            self.cur.execute('SELECT txrelay.enqueue_many(%s, %s::bytea[], %s::text[], priority => %s)',
+            self.cur.execute('SELECT txrelay.enqueue_many(%s, %s::bytea[], %s::text[], priority '
+                             '=> %s)',
                              (alias, calls, keys, priority))
             ids = self.cur.fetchone()[0]
         else:
-            self.cur.execute('SELECT txrelay.enqueue(%s, %s, %s, %s)', (alias, calls[0], keys and keys[0], priority))
+            self.cur.execute('SELECT txrelay.enqueue(%s, %s, %s, %s)',
+                             (alias, calls[0], keys and keys[0], priority))
             ids = [self.cur.fetchone()[0]]
         self.cur.executemany('INSERT INTO public.orders VALUES (%s, %s)', list(zip(names, ids)))
         return ids

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Runs docker-compose.yml without a container engine: each service with its own command, environment, user and mounts, in a
-root folder of its own (an overlay of this machine's) and the network that the file gives them, in the order of depends_on.
-Then a transaction is followed to its end, a relay is killed, and all but the chain is restarted on the same volumes. Grafana is
-in no Debian, so its files are only read. Needs root. compose.py [BUILD]"""
+"""Runs docker-compose.yml without a container engine: each service with its own command,
+environment, user and mounts, in a root folder of its own (an overlay of this machine's) and the
+network that the file gives them, in the order of depends_on. Then a transaction is followed to its
+end, a relay is killed, and all but the chain is restarted on the same volumes. Grafana is in no
+Debian, so its files are only read. Needs root. compose.py [BUILD]"""
 import json
 import os
 import shutil
@@ -19,9 +20,11 @@ import yaml
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..'))
 BUILD = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else f'{ROOT}/build/dev')
 POSTGRES_BIN = '/usr/lib/postgresql/15/bin'
-IMAGE_ENV = {'txrelay': {'TXRELAY_CONFIG': '/etc/txrelay/txrelay.yaml', 'TXRELAY_CONTROL': 'unix:/run/txrelay/control.sock'}}
+IMAGE_ENV = {'txrelay': {'TXRELAY_CONFIG': '/etc/txrelay/txrelay.yaml',
+                         'TXRELAY_CONTROL': 'unix:/run/txrelay/control.sock'}}
 IMAGE_HEALTH = {'txrelay': ['CMD', 'txrelay', 'health']}
-IMAGE_ENTRY = {'txrelay': ['txrelay'], 'txrelay-devchain': ['devchain'], 'prom/prometheus': ['prometheus'],
+IMAGE_ENTRY = {'txrelay': ['txrelay'], 'txrelay-devchain': ['devchain'],
+               'prom/prometheus': ['prometheus'],
                'postgres': ['/bin/bash', '/entry.sh']}
 IMAGE_USER = {'prom/prometheus': '65534:65534'}
 # What the entry point of the image postgres does with these variables (docker-library/postgres).
@@ -65,7 +68,8 @@ class Service:
         for part in ('root', 'upper', 'work'):
             os.makedirs(f'{self.work}/{self.name}/{part}', exist_ok=True)
         sh('mount', '-t', 'overlay', 'overlay', '-o',
-           f'lowerdir=/,upperdir={self.work}/{self.name}/upper,workdir={self.work}/{self.name}/work', self.root)
+           f'lowerdir=/,upperdir={self.work}/{self.name}/upper,'
+           f'workdir={self.work}/{self.name}/work', self.root)
         for folder in ('proc', 'dev'):
             sh('mount', '--rbind', f'/{folder}', f'{self.root}/{folder}')
         sh('mount', '-t', 'tmpfs', 'tmpfs', f'{self.root}/run')
@@ -73,7 +77,8 @@ class Service:
         shutil.copy(f'{BUILD}/main/txrelay', f'{self.root}/usr/bin/txrelay')
         shutil.copy(f'{BUILD}/test/devchain/devchain', f'{self.root}/usr/bin/devchain')
         with open(f'{self.root}/etc/passwd', 'a') as f:
-            f.write('postgres999:x:999:999::/:/bin/sh\ntxrelay:x:10001:10001::/nonexistent:/usr/sbin/nologin\n')
+            f.write('postgres999:x:999:999::/:/bin/sh\n'
+                    'txrelay:x:10001:10001::/nonexistent:/usr/sbin/nologin\n')
         with open(f'{self.root}/entry.sh', 'w') as f:
             f.write(POSTGRES_ENTRY)
         for mount in self.service.get('volumes', []):
@@ -86,7 +91,8 @@ class Service:
                 source = f'{self.work}/volume-{source}'
                 if not os.path.isdir(source):
                     os.makedirs(source)
-                    if self.image in IMAGE_USER:  # an empty volume takes the owner of the image's folder
+                    # an empty volume takes the owner of the image's folder
+                    if self.image in IMAGE_USER:
                         os.chown(source, *map(int, IMAGE_USER[self.image].split(':')))
                 os.makedirs(self.root + target, exist_ok=True)
             sh('mount', '--bind', source, self.root + target)
@@ -101,17 +107,21 @@ class Service:
 
     def argv(self, command):
         user, group = (self.service.get('user') or IMAGE_USER.get(self.image, '0:0')).split(':')
-        drop = ['--no-new-privs', '--inh-caps=-all', '--bounding-set=-all'] if self.service.get('cap_drop') else []
-        env = {'PATH': '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', **IMAGE_ENV.get(self.image, {}),
+        drop = ['--no-new-privs', '--inh-caps=-all',
+                '--bounding-set=-all'] if self.service.get('cap_drop') else []
+        env = {'PATH': '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+               **IMAGE_ENV.get(self.image, {}),
                **self.service.get('environment', {})}
-        return ['chroot', self.root, 'setpriv', '--reuid', user, '--regid', group, '--clear-groups', *drop,
+        return ['chroot', self.root, 'setpriv', '--reuid', user, '--regid', group, '--clear-groups',
+                *drop,
                 'env', '-i', *(f'{k}={v}' for k, v in env.items()), *command]
 
     def start(self):
         entry = self.service.get('entrypoint') or IMAGE_ENTRY[self.image]
         self.log = f'{self.work}/{self.name}.log'
         with open(self.log, 'ab') as log:
-            self.process = subprocess.Popen(self.argv([*entry, *self.service.get('command', [])]), stdout=log, stderr=log,
+            self.process = subprocess.Popen(self.argv([*entry, *self.service.get('command', [])]),
+                                            stdout=log, stderr=log,
                                             stdin=subprocess.DEVNULL, start_new_session=True)
 
     def text(self):
@@ -119,24 +129,29 @@ class Service:
             return f.read()
 
     def completed(self):
-        assert self.process.wait(60) == 0, f'{self.name} ended with {self.process.returncode}:\n{self.text()}'
+        assert self.process.wait(
+            60) == 0, f'{self.name} ended with {self.process.returncode}:\n{self.text()}'
 
     def healthy(self):
         check = self.service.get('healthcheck') or {'test': IMAGE_HEALTH.get(self.image)}
-        return not check.get('test') or subprocess.run(self.argv(check['test'][1:]), stdout=subprocess.DEVNULL,
+        return not check.get('test') or subprocess.run(self.argv(check['test'][1:]),
+                                                       stdout=subprocess.DEVNULL,
                                                        stderr=subprocess.DEVNULL).returncode == 0
 
     def await_healthy(self):
         until(f'{self.name} to be healthy', lambda: self.running() and self.healthy())
 
     def running(self):
-        assert self.process.poll() is None, f'{self.name} ended with {self.process.returncode}:\n{self.text()}'
+        assert self.process.poll() is None, (
+            f'{self.name} ended with {self.process.returncode}:\n{self.text()}')
         return True
 
     def stop(self, signum=None):
-        """As the image says: postgres waits for its clients at SIGTERM, so its image names SIGINT."""
+        """As the image says: postgres waits for its clients at SIGTERM, so its image names
+        SIGINT."""
         if self.process and self.process.poll() is None:
-            os.killpg(self.process.pid, signum or (signal.SIGINT if self.image == 'postgres' else signal.SIGTERM))
+            os.killpg(self.process.pid,
+                      signum or (signal.SIGINT if self.image == 'postgres' else signal.SIGTERM))
             self.process.wait(30)
 
 
@@ -179,19 +194,23 @@ def up(services):
 
 
 def psql(services, sql):
-    return subprocess.run(services['postgres'].argv([f'{POSTGRES_BIN}/psql', '-U', 'postgres', '-d', 'txrelay', '-Atc', sql]),
+    return subprocess.run(services['postgres'].argv([f'{POSTGRES_BIN}/psql', '-U', 'postgres', '-d',
+                                                     'txrelay', '-Atc', sql]),
                           check=True, capture_output=True, text=True).stdout.strip()
 
 
 def query(expr):
-    with urllib.request.urlopen('http://127.0.0.1:9090/api/v1/query?' + urllib.parse.urlencode({'query': expr})) as answer:
+    with urllib.request.urlopen('http://127.0.0.1:9090/api/v1/query?'
+                                + urllib.parse.urlencode({'query': expr})) as answer:
         return [float(r['value'][1]) for r in json.load(answer)['data']['result']]
 
 
 def send(services, text):
-    tx = psql(services, f"SELECT txrelay.enqueue('alice', '\\x0000{len(text) * 4:02x}{text.encode().hex()}')")
+    tx = psql(services, "SELECT txrelay.enqueue('alice', "
+                        f"'\\x0000{len(text) * 4:02x}{text.encode().hex()}')")
     until(f'the follower to print the end of {tx}', lambda: any(
-        f'"id":{tx},' in line and '"outcome":"ok"' in line for line in services['follower'].text().splitlines()))
+        f'"id":{tx},' in line and '"outcome":"ok"' in line
+        for line in services['follower'].text().splitlines()))
     return tx
 
 
@@ -227,7 +246,8 @@ def inside():
         up(services)
         print(f'   up after {time.monotonic() - begun:.1f} s')
         check(services)
-        # docker compose restart, but for the chain: the volumes hold what is needed, and nothing is made twice.
+        # docker compose restart, but for the chain: the volumes hold what is needed, and nothing is
+        # made twice.
         password = psql(services, 'SELECT rolpassword FROM pg_authid WHERE rolname = $$relay$$')
         for name in [n for n in order(services) if n not in ('devchain', 'grafana')]:
             services[name].stop()
@@ -237,7 +257,8 @@ def inside():
             else:
                 services[name].await_healthy()
         send(services, 'restarted')
-        assert psql(services, 'SELECT rolpassword FROM pg_authid WHERE rolname = $$relay$$') == password
+        assert psql(services,
+                    'SELECT rolpassword FROM pg_authid WHERE rolname = $$relay$$') == password
         for name in reversed(order(services)):
             services[name].stop()
         print('== docker-compose.yml: up, a transaction, a takeover, a restart, down')
@@ -253,8 +274,10 @@ if __name__ == '__main__':
     else:
         folder = tempfile.mkdtemp(prefix='txcompose-')
         os.chmod(folder, 0o755)
-        rc = subprocess.run(['unshare', '--net', '--mount', '--propagation', 'private', sys.executable,
-                             os.path.abspath(__file__), BUILD], env={**os.environ, 'TXRELAY_COMPOSE': folder}).returncode
+        rc = subprocess.run(['unshare', '--net', '--mount', '--propagation', 'private',
+                             sys.executable,
+                             os.path.abspath(__file__), BUILD],
+                             env={**os.environ, 'TXRELAY_COMPOSE': folder}).returncode
         # Here, where the mounts do not exist: in there this would remove what is mounted.
         if os.environ.get('TXRELAY_KEEP'):
             print('kept', folder)

@@ -1,5 +1,6 @@
-"""What a build from source needs, on other systems than the one that runs the tests: names of packages, a release build
-without what only tests need, argp beside a C library that lacks it, and the Postgres that a demo finds."""
+"""What a build from source needs, on other systems than the one that runs the tests: names of
+packages, a release build without what only tests need, argp beside a C library that lacks it, and
+the Postgres that a demo finds."""
 import json
 import os
 import shutil
@@ -11,7 +12,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def run(args, **kw):
-    return subprocess.run(args, cwd=kw.pop('cwd', ROOT), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    return subprocess.run(args, cwd=kw.pop('cwd', ROOT), stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True,
                           stdin=subprocess.DEVNULL, timeout=100, **kw)
 
 
@@ -39,7 +41,8 @@ class Packages(InFolder):
         with open(os.path.join(ROOT, 'CMakeLists.txt')) as file:
             wanted = file.read().count('pkg_check_modules(')
         for manager, suffix in (('apt', '-dev'), ('dnf', '-devel')):
-            libraries = [name for name in self.names(manager, 'release', 'build') if name.endswith(suffix)]
+            libraries = [name for name in self.names(manager, 'release', 'build')
+                         if name.endswith(suffix)]
             # libyaml and uthash are used and have no pkg_check_modules.
             self.assertEqual(len(libraries), wanted + 2, libraries)
 
@@ -48,12 +51,14 @@ class Packages(InFolder):
         self.assertIn('libcmocka-dev', self.names('apt', 'build'))
 
     def test_fedora_gets_its_own_names(self):
-        """dnf and rpm are stand-ins: rpm has one package installed, dnf notes what it is asked for."""
+        """dnf and rpm are stand-ins: rpm has one package installed, dnf notes what it is asked
+        for."""
         asked = os.path.join(self.dir, 'asked')
         self.file('bin/rpm', '#!/bin/sh\n[ "$2" = libuv-devel ]\n', 0o755)
         self.file('bin/dnf', f'#!/bin/sh\necho "$@" >{asked}\n', 0o755)
         self.file('bin/sudo', '#!/bin/sh\nexec "$@"\n', 0o755)
-        env = {**os.environ, 'PACKAGE_MANAGER': 'dnf', 'PATH': f'{self.dir}/bin:{os.environ["PATH"]}'}
+        env = {**os.environ, 'PACKAGE_MANAGER': 'dnf',
+               'PATH': f'{self.dir}/bin:{os.environ["PATH"]}'}
         done = run(['./dev', 'setup', 'release'], env=env)
         self.assertEqual(done.returncode, 0, done.stdout)
         with open(asked) as file:
@@ -80,7 +85,8 @@ class Release(InFolder):
         with open(f'{self.dir}/release/compile_commands.json') as file:
             commands = json.load(file)
         self.assertGreater(len(commands), 200)
-        self.assertEqual([c['file'] for c in commands if '-Werror' in c['command'] or '/test/' in c['file']], [])
+        self.assertEqual([c['file'] for c in commands if '-Werror' in c['command']
+                          or '/test/' in c['file']], [])
         done = run(['cmake', '--preset', 'dev', '-B', f'{self.dir}/dev'], env=env)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn('cmocka', done.stdout)
@@ -90,7 +96,8 @@ class Argp(InFolder):
     def configure(self, *args):
         self.file('CMakeLists.txt', 'cmake_minimum_required(VERSION 3.25)\nproject(x C)\n'
                   f'include({ROOT}/cmake/argp.cmake)\n'
-                  'get_target_property(libraries argp INTERFACE_LINK_LIBRARIES)\nmessage(STATUS "links ${libraries}")\n')
+                  'get_target_property(libraries argp INTERFACE_LINK_LIBRARIES)\nmessage(STATUS '
+                  '"links ${libraries}")\n')
         return run(['cmake', '-S', self.dir, '-B', f'{self.dir}/build', *args])
 
     def test_the_c_library_has_it(self):
@@ -101,7 +108,8 @@ class Argp(InFolder):
     def test_a_library_of_its_own(self):
         self.file('prefix/include/argp.h', '')
         library = self.file('prefix/lib/libargp.a', '')
-        done = self.configure('-DTXRELAY_LIBC_HAS_ARGP=OFF', f'-DCMAKE_PREFIX_PATH={self.dir}/prefix')
+        done = self.configure('-DTXRELAY_LIBC_HAS_ARGP=OFF',
+                              f'-DCMAKE_PREFIX_PATH={self.dir}/prefix')
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn(f'links {library}', done.stdout)
 
@@ -114,8 +122,10 @@ class Argp(InFolder):
 class AnyPostgres(InFolder):
     def found(self, *versions):
         for version in versions:
-            self.file(f'{version}/postgres', f'#!/bin/sh\necho "postgres (PostgreSQL) {version}.4 (Debian {version}.4-1)"\n', 0o755)
-        done = run(['test/harness/pg.sh', 'bin'], env={**os.environ, 'PG_BIN': ' '.join(f'{self.dir}/{v}' for v in versions)})
+            self.file(f'{version}/postgres', f'#!/bin/sh\necho "postgres (PostgreSQL) {version}.4 '
+                                             f'(Debian {version}.4-1)"\n', 0o755)
+        done = run(['test/harness/pg.sh', 'bin'],
+                   env={**os.environ, 'PG_BIN': ' '.join(f'{self.dir}/{v}' for v in versions)})
         return done.returncode, done.stdout.strip().replace(self.dir + '/', '')
 
     def test_15_before_the_newest(self):

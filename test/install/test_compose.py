@@ -1,5 +1,5 @@
-"""docker-compose.yml and Dockerfile, read: what a clone lacks, or what does not fit together, before a container is made.
-compose.py runs the services."""
+"""docker-compose.yml and Dockerfile, read: what a clone lacks, or what does not fit together,
+before a container is made. compose.py runs the services."""
 import os
 import re
 import subprocess
@@ -25,7 +25,8 @@ class Compose(unittest.TestCase):
 
     def test_mounts_exist(self):
         """A path that is missing would become an empty folder."""
-        tracked = set(subprocess.run(['git', 'ls-files'], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
+        tracked = set(subprocess.run(['git', 'ls-files'], cwd=ROOT, capture_output=True, text=True,
+                                     check=True).stdout.split())
         for name, service in self.services.items():
             for mount in service.get('volumes', []):
                 source = mount.split(':')[0]
@@ -41,7 +42,8 @@ class Compose(unittest.TestCase):
                 self.assertIn(service['build']['target'], stages, name)
             else:
                 self.assertRegex(service['image'], r':v?\d', name)  # no "latest"
-        self.assertEqual(re.findall(r'^FROM (\S+) AS (?:build|base)$', self.docker, re.M), ['debian:12', 'debian:12-slim'])
+        self.assertEqual(re.findall(r'^FROM (\S+) AS (?:build|base)$', self.docker, re.M),
+                         ['debian:12', 'debian:12-slim'])
         self.assertTrue(self.docker.rstrip().splitlines()[-1].startswith('CMD'))
 
     def test_user(self):
@@ -81,7 +83,8 @@ class Compose(unittest.TestCase):
                 visit(other, path + [name])
                 target = self.services[other]
                 if how['condition'] == 'service_healthy':
-                    self.assertTrue(target.get('healthcheck', {}).get('test'), f'{name} waits for {other}')
+                    self.assertTrue(target.get('healthcheck', {}).get('test'),
+                                    f'{name} waits for {other}')
                 if how['condition'] == 'service_completed_successfully':
                     self.assertIn(target.get('restart', 'no'), ('no',), f'{name} waits for {other}')
             if name not in done:
@@ -98,8 +101,10 @@ class Compose(unittest.TestCase):
             else:
                 self.assertIn(service['network_mode'], ('service:postgres', 'none'), name)
                 self.assertNotIn('ports', service, name)
-        scraped = yaml.safe_load(read('packaging/compose/prometheus.yml'))['scrape_configs'][0]['static_configs'][0]['targets']
-        self.assertEqual(scraped, [s['environment']['TXRELAY_METRICS'] for s in self.services.values()
+        scraped = yaml.safe_load(read('packaging/compose/prometheus.yml'))['scrape_configs'][0][
+            'static_configs'][0]['targets']
+        self.assertEqual(scraped,
+                         [s['environment']['TXRELAY_METRICS'] for s in self.services.values()
                                    if 'TXRELAY_METRICS' in s.get('environment', {})])
 
 

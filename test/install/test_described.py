@@ -1,4 +1,5 @@
-"""Manual pages and completions name each command and option of the program, in the tools that read them."""
+"""Manual pages and completions name each command and option of the program, in the tools that read
+them."""
 import os
 import re
 import subprocess
@@ -28,14 +29,16 @@ class Described(unittest.TestCase):
         # As a user sees them, so that a command that the generator leaves out is missed.
         cls.commands = re.findall(r'^  (\w+) +\S', run(PROGRAM, '--help'), re.M)
         cls.options = {c: help_of(c) for c in cls.commands}
-        assert len(cls.commands) > 15 and {'json', 'account', 'hash', 'config'} <= cls.options['status']
+        assert len(cls.commands) > 15 and {'json', 'account', 'hash',
+                                           'config'} <= cls.options['status']
 
     def test_manual(self):
         overview = self.page('txrelay.1')
         for command, options in self.options.items():
             self.assertIn(f'txrelay-{command}(1)', overview)
             page = self.page(f'txrelay-{command}.1')
-            self.assertEqual(set(re.findall(r'^ +(?:-\w, )?--([a-z-]+)', page, re.M)) - {'help'}, options, command)
+            self.assertEqual(set(re.findall(r'^ +(?:-\w, )?--([a-z-]+)', page, re.M)) - {'help'},
+                             options, command)
 
     def test_manual_of_the_configuration(self):
         page = self.page('txrelay.yaml.5')
@@ -52,25 +55,30 @@ class Described(unittest.TestCase):
         return re.sub('.\b', '', run('mandoc', '-Tascii', '-Owidth=200', path))
 
     def bash(self, *words):
-        text = f'source {FOLDER}/txrelay.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _txrelay; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        text = (f'source {FOLDER}/txrelay.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+                f'_txrelay; printf "%s\\n" "${{COMPREPLY[@]}}"')
         return run('bash', '-euc', text, 'bash', *words).split()
 
     def test_bash(self):
-        self.assertEqual(set(self.bash('txrelay', '')) - {'help', '--help', '--version'}, set(self.commands))
+        self.assertEqual(set(self.bash('txrelay', '')) - {'help', '--help', '--version'},
+                         set(self.commands))
         for command, options in self.options.items():
-            offered = {x[2:] for x in self.bash('txrelay', command, '--') if x.startswith('--')} - {'help'}
+            offered = {x[2:] for x in self.bash('txrelay', command, '--')
+                       if x.startswith('--')} - {'help'}
             self.assertEqual(offered, options, command)
         self.assertEqual(self.bash('txrelay', 'run', '--log-level', 'd'), ['debug'])
         self.assertIn('/etc/passwd', self.bash('txrelay', 'run', '--config', '/etc/passw'))
 
     def test_zsh(self):
         # _arguments as it is called: each option is one of its arguments.
-        text = '_arguments() { print -rl -- $@ }; words=(txrelay $1 ""); CURRENT=3; source ' + f'{FOLDER}/_txrelay'
+        text = ('_arguments() { print -rl -- $@ }; words=(txrelay $1 ""); CURRENT=3; source '
+                + f'{FOLDER}/_txrelay')
         for command, options in self.options.items():
             lines = run('zsh', '-fc', text, 'zsh', command)
             offered = set(re.findall(r'^(?:\([^)]*\))?--([a-z-]+)=?\[', lines, re.M)) - {'help'}
             self.assertEqual(offered, options, command)
-        described = '_describe() { print -rl -- $commands }; words=(txrelay ""); CURRENT=2; source ' + f'{FOLDER}/_txrelay'
+        described = ('_describe() { print -rl -- $commands }; words=(txrelay ""); CURRENT=2; '
+                     'source ' + f'{FOLDER}/_txrelay')
         self.assertEqual(re.findall(r'^(\w+):', run('zsh', '-fc', described), re.M), self.commands)
 
     def fish(self, line):
@@ -81,7 +89,8 @@ class Described(unittest.TestCase):
         self.assertEqual(set(self.fish('txrelay ')), set(self.commands))
         for command, options in self.options.items():
             self.assertEqual({x[2:] for x in self.fish(f'txrelay {command} --')}, options, command)
-        self.assertEqual(set(self.fish('txrelay run --log-level ')), {'error', 'warn', 'info', 'debug'})
+        self.assertEqual(set(self.fish('txrelay run --log-level ')),
+                         {'error', 'warn', 'info', 'debug'})
 
 
 if __name__ == '__main__':

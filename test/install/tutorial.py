@@ -1,4 +1,5 @@
-"""Prints the commands of docs/tutorial.md as one script for bash: a reader has one shell for the page."""
+"""Prints the commands of docs/tutorial.md as one script for bash: a reader has one shell for the
+page."""
 import os
 import sys
 

@@ -24,7 +24,8 @@ KEPT = {  # regular expressions of whole names
     'feed_door_(address|sessions)|grpc_server_connections':
         'tests ask for the port that was free, and wait until every publisher is gone',
     'scale_put_u(64|128)': 'devchain writes what the codec reads',
-    'metadata_(version|extrinsic_version|event_name|extension_(count|at)|type_(address|event_record))':
+    'metadata_(version|extrinsic_version|event_name|extension_(count|at)|'
+    'type_(address|event_record))':
         'tests read what was parsed, and which form of it was asked for',
 }
 
@@ -39,7 +40,8 @@ def code_of(path):
 def main(paths):
     everything = {p: code_of(p) for p in paths}
     code = {p: c for p, c in everything.items() if not re.match(r'test/|.*/example/', p)}
-    others = {w for p, c in everything.items() if p not in code for w in re.findall(r'\b[a-z]\w*', c)}
+    others = {w for p, c in everything.items() if p not in code
+              for w in re.findall(r'\b[a-z]\w*', c)}
     words = Counter(w for text in code.values() for w in re.findall(r'\b[a-z]\w*', text))
     # A declaration or a definition begins a line and has no body of its own on it; a macro has `#`.
     declared = re.compile(r'^(?!#|return\b|else\b)(?:[\w*]+[\s*]+)*?([a-z]\w*)\(', re.M)

@@ -12,11 +12,13 @@ DESKTOP, PHONE = {'width': 1280, 'height': 860}, {'width': 390, 'height': 844}
 
 class Browser:
     def __init__(self):
-        program = os.environ.get('CHROMIUM') or shutil.which('chromium') or shutil.which('chromium-browser')
+        program = os.environ.get('CHROMIUM') or shutil.which('chromium') or shutil.which(
+            'chromium-browser')
         if not program:
             raise FileNotFoundError('no chromium: ./dev setup test')
         self.folder = proc.run([os.path.join(HERE, 'setup.sh')], seconds=300).stdout.strip()
-        self.process = subprocess.Popen(['node', os.path.join(self.folder, 'driver.mjs'), program], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen(['node', os.path.join(self.folder, 'driver.mjs'), program],
+                                        stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         proc.on_exit(self.close)
 
@@ -48,7 +50,8 @@ class Browser:
         return self.do('wait', js=text, ms=ms)
 
     def wait_text(self, words, at='main', ms=60000):
-        self.wait(f'document.querySelector({json.dumps(at)})?.innerText.includes({json.dumps(words)})', ms)
+        self.wait(f'document.querySelector({json.dumps(at)})?.innerText'
+                  f'.includes({json.dumps(words)})', ms)
 
     def text(self, at='main'):
         return self.do('text', at=at)

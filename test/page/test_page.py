@@ -1,5 +1,5 @@
-"""The page in a browser: it shows what the database has, as it happens, also when relays die; nothing leaves its origin; axe finds
-nothing serious. Its pictures stay in build/page."""
+"""The page in a browser: it shows what the database has, as it happens, also when relays die;
+nothing leaves its origin; axe finds nothing serious. Its pictures stay in build/page."""
 import socket
 import time
 import unittest
@@ -11,7 +11,8 @@ from harness.world import ALICE, BOB, World
 
 from .browser import DESKTOP, PHONE, Browser
 
-CELLS = '''[...document.querySelectorAll('.strip .cell')].map(c => [Number(c.dataset.nonce), c.dataset.state])'''
+CELLS = '''[...document.querySelectorAll('.strip .cell')].map(c => [Number(c.dataset.nonce),
+           c.dataset.state])'''
 
 
 def free_port():
@@ -36,7 +37,8 @@ class Page(unittest.TestCase):
 
     def relay(self, world, name, start=True):
         """On a port that stays: a page outlives its relay."""
-        relay = world.relay(name, start=False, extra=f'http:\n  listen: tcp:127.0.0.1:{free_port()}\n  rate: 100000\n',
+        relay = world.relay(name, start=False,
+                            extra=f'http:\n  listen: tcp:127.0.0.1:{free_port()}\n  rate: 100000\n',
                             leadership={'expiry_1_ms': 3000, 'heartbeat_ms': 300})
         return relay.start() if start else relay
 
@@ -44,18 +46,25 @@ class Page(unittest.TestCase):
         return 'http://' + relay.wait_log(r'http.listening .*address=tcp:(\S+)').group(1) + '/'
 
     def token(self, world, *scopes):
-        return cli('token', 'create', '-'.join(scopes), '--scope', ','.join(scopes), '--database', world.pg.dsn).stdout.strip()
+        return cli('token', 'create', '-'.join(scopes), '--scope', ','.join(scopes), '--database',
+                   world.pg.dsn).stdout.strip()
 
     def no_trouble(self, where):
         """A view that is on its way out is paler."""
-        proc.wait_for('the view', lambda: not self.browser.js('!!document.querySelector("main[aria-busy]")'), 20)
+        proc.wait_for('the view',
+                      lambda: not self.browser.js('!!document.querySelector("main[aria-busy]")'),
+                      20)
         found = [v for v in self.browser.do('axe') if v['impact'] in ('serious', 'critical')]
         self.assertEqual(found, [], where)
 
     def strip_of(self, world, alias):
-        rows = world.pg.query('''SELECT f.nonce, f.outcome::text FROM txrelay.finished_transactions f JOIN txrelay.accounts a USING (account)
-                                 WHERE a.alias = %s AND f.nonce IS NOT NULL AND f.id IS NOT NULL ORDER BY f.nonce DESC LIMIT 60''', (alias,))
-        rows += world.pg.query('''SELECT p.nonce, p.state::text FROM txrelay.pending_transactions p JOIN txrelay.accounts a USING (account)
+        rows = world.pg.query('''SELECT f.nonce, f.outcome::text
+                                 FROM txrelay.finished_transactions f JOIN txrelay.accounts a
+                                 USING (account)
+                                 WHERE a.alias = %s AND f.nonce IS NOT NULL AND f.id IS NOT NULL
+                                 ORDER BY f.nonce DESC LIMIT 60''', (alias,))
+        rows += world.pg.query('''SELECT p.nonce, p.state::text FROM txrelay.pending_transactions p
+                                  JOIN txrelay.accounts a USING (account)
                                   WHERE a.alias = %s''', (alias,))
         return sorted([list(r) for r in rows])
 
@@ -87,7 +96,8 @@ class Page(unittest.TestCase):
             tx = world.enqueue(f'live {i}')
             b.wait(f'document.querySelector(\'.strip a[href="#/transaction/{tx}"]\') !== null')
             took.append(time.monotonic() - begun)
-        print(f'a committed transaction is on the strip after {sorted(took)[6] * 1000:.0f} ms, at most {max(took) * 1000:.0f} ms')
+        print(f'a committed transaction is on the strip after {sorted(took)[6] * 1000:.0f} ms, at '
+              f'most {max(took) * 1000:.0f} ms')
         self.assertLess(sorted(took)[6], 1)
         calls = [remark(f'many {i}') for i in range(90)]
         ids = world.pg.query('SELECT unnest(txrelay.enqueue_many(%s, %s::bytea[], %s::text[]))',
@@ -97,16 +107,19 @@ class Page(unittest.TestCase):
         b.shot('account-desktop-light')
         self.no_trouble('account')
         world.settle()
-        proc.wait_for('the strip to equal the table', lambda: b.js(CELLS) == self.strip_of(world, 'alice'), 20, 0.2)
+        proc.wait_for('the strip to equal the table',
+                      lambda: b.js(CELLS) == self.strip_of(world, 'alice'), 20, 0.2)
 
         # One transaction, found by all that is known of it.
-        row = world.pg.query("SELECT id, key, '0x' || encode(hash, 'hex'), nonce FROM txrelay.finished_transactions WHERE key = 'order-7'")[0]
+        row = world.pg.query("SELECT id, key, '0x' || encode(hash, 'hex'), nonce "
+                             "FROM txrelay.finished_transactions WHERE key = 'order-7'")[0]
         for text in (row[1], row[2], str(row[0])):
             b.go('#/')
             b.wait_text('Relays')
             b.fill('#find', text)
             b.press('Enter')
-            b.wait_text('order-7')  # that transaction, or a list of what has this id and what this nonce
+            # that transaction, or a list of what has this id and what this nonce
+            b.wait_text('order-7')
         b.fill('#find', 'postgres')
         b.press('Enter')
         b.wait_text('by creator')
@@ -115,7 +128,8 @@ class Page(unittest.TestCase):
         self.no_trouble('transaction')
         b.shot('transaction-desktop-light')
 
-        # What is wrong comes first, with its reason; a transaction says why it waits, and can be stopped.
+        # What is wrong comes first, with its reason; a transaction says why it waits, and can be
+        # stopped.
         b.go('#/account/bob')
         b.click('[data-action=pause]')
         b.wait_text('Nothing more of it is signed', '#dialog')
@@ -137,14 +151,16 @@ class Page(unittest.TestCase):
         b.click('[data-action=cancel]')
         b.click('#dialog button[type=submit]')
         b.wait_text('Ended: cancelled')
-        self.assertEqual(world.pg.value('SELECT outcome::text FROM txrelay.status(%s)', (stopped,)), 'cancelled')
+        self.assertEqual(world.pg.value('SELECT outcome::text FROM txrelay.status(%s)', (stopped,)),
+                         'cancelled')
         b.go('#/account/bob')
         b.click('[data-action=resume]')
         b.click('#dialog button[type=submit]')
         b.wait('document.querySelector("[data-action=pause]") !== null')
         b.go('#/operations')
         b.wait_text('resumed')
-        self.assertEqual(b.js('[...document.querySelectorAll("tbody td:nth-child(3)")].map(x => x.innerText)')[:3], ['resume', 'cancel', 'pause'])
+        self.assertEqual(b.js('[...document.querySelectorAll("tbody td:nth-child(3)")].map(x => '
+                              'x.innerText)')[:3], ['resume', 'cancel', 'pause'])
         self.no_trouble('operations')
 
         # A form enqueues a call by its name: what it would be, and its fee, come first.
@@ -163,17 +179,21 @@ class Page(unittest.TestCase):
         self.no_trouble('enqueue')
         b.click('.enqueue button[type=submit]')
         b.wait_text('Enqueue this transaction?', '#dialog')
-        self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.transactions WHERE creator = %s', ('read-enqueue',)), 0)
+        self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.transactions '
+                                        'WHERE creator = %s', ('read-enqueue',)), 0)
         b.click('#dialog button[type=submit]')
         b.wait_text('Timeline')
         b.wait_text('remark: "from the form"')
-        made, = world.pg.query('SELECT id FROM txrelay.transactions WHERE creator = %s', ('read-enqueue',))
+        made, = world.pg.query('SELECT id FROM txrelay.transactions WHERE creator = %s',
+                               ('read-enqueue',))
         world.committed[remark('from the form')] = made[0]
         world.settle()
 
         # A phone in the dark.
         b.sign_in(self.url(one), good, dark=True, **PHONE)
-        for hash_, name, words in (('#/', 'now', 'Relays'), ('#/account/alice', 'account', 'Nonces'), ('#/transactions', 'transactions', 'order-89'),
+        for hash_, name, words in (('#/', 'now', 'Relays'),
+                                   ('#/account/alice', 'account', 'Nonces'),
+                                   ('#/transactions', 'transactions', 'order-89'),
                                    ('#/accounts', 'accounts', 'bob')):
             b.go(hash_)
             b.wait_text(words)
@@ -189,11 +209,13 @@ class Page(unittest.TestCase):
         at = b.js('Number(document.activeElement.dataset.nonce)')
         b.press('ArrowRight')
         self.assertEqual(b.js('Number(document.activeElement.dataset.nonce)'), at + 1)
-        self.assertRegex(b.js('document.activeElement.getAttribute("aria-label")'), rf'^Nonce {at + 1}: transaction \d+, ok$')
+        self.assertRegex(b.js('document.activeElement.getAttribute("aria-label")'),
+                         rf'^Nonce {at + 1}: transaction \d+, ok$')
         b.press('Enter')
         b.wait_text('Timeline')
         kept = b.do('kept')
-        self.assertEqual(kept, {'foreign': [], 'errors': [], 'cookies': [], 'local': [], 'session': ['txrelay.token']})
+        self.assertEqual(kept, {'foreign': [], 'errors': [], 'cookies': [], 'local': [],
+                                'session': ['txrelay.token']})
 
     def test_relays_die_while_somebody_looks(self):
         b = self.browser
@@ -208,14 +230,16 @@ class Page(unittest.TestCase):
         leader.kill()
         b.wait_text('led by txrelay-relay-b')
         b.wait_text('Who led when')
-        led = b.js('[...document.querySelectorAll("[aria-label=\\"Who led when\\"] tbody td:nth-child(2)")].map(x => x.innerText)')
+        led = b.js('[...document.querySelectorAll("[aria-label=\\"Who led when\\"] tbody '
+                   'td:nth-child(2)")].map(x => x.innerText)')
         self.assertEqual([name.split('-')[2] for name in led[:2]], ['b', 'a'])
         self.assertEqual(b.text('#live'), 'live')
         world.enqueue('after')
         b.wait('document.querySelector(".strip .cell") !== null')
         b.go('#/')
         b.wait_text('silent')  # the dead one, until it is forgotten
-        # The page's own relay dies: what it showed stays, says that it is old, and goes on when the relay is back.
+        # The page's own relay dies: what it showed stays, says that it is old, and goes on when the
+        # relay is back.
         b.go('#/account/alice')
         b.wait_text('led by txrelay-relay-b')
         other.kill()
@@ -239,9 +263,11 @@ class Page(unittest.TestCase):
         world = self.world('--block-ms', '200')
         relay = self.relay(world, 'relay-a')
         world.wait_leader(relay)
-        world.pg.query('''WITH made AS (INSERT INTO txrelay.leadership (kind, lock_key) SELECT 'account', i FROM generate_series(1, 10000) i RETURNING subject)
+        world.pg.query('''WITH made AS (INSERT INTO txrelay.leadership (kind, lock_key)
+            SELECT 'account', i FROM generate_series(1, 10000) i RETURNING subject)
             INSERT INTO txrelay.accounts (account, alias, account_id, scheme, genesis, address)
-            SELECT m.subject, 'account-' || to_char(m.subject, 'FM00000'), sha256(m.subject::text::bytea), 'sr25519', sha256('x'), '5' || m.subject
+            SELECT m.subject, 'account-' || to_char(m.subject, 'FM00000'),
+            sha256(m.subject::text::bytea), 'sr25519', sha256('x'), '5' || m.subject
             FROM made m''')
         b.sign_in(self.url(relay), self.token(world, 'read'))
         b.wait_text('All 10\u202f000+ accounts')

@@ -27,7 +27,8 @@ def all_pages():
 def blocks(path):
     """(language, text, why it is not run or None) of each fenced block."""
     found = []
-    for m in re.finditer(r'^( *)(?:<!-- ([^>]*?) -->\n *)?```(\w*)\n(.*?)^ *```', read(path), re.S | re.M):
+    for m in re.finditer(r'^( *)(?:<!-- ([^>]*?) -->\n *)?```(\w*)\n(.*?)^ *```', read(path),
+                         re.S | re.M):
         text = re.sub('^' + m.group(1), '', m.group(4), flags=re.M)
         not_run = NOT_RUN.fullmatch(m.group(2) or '')
         found.append((m.group(3), text, not_run and not_run.group(1)))
@@ -35,7 +36,8 @@ def blocks(path):
 
 
 def to_run(path):
-    return [(language, text) for language, text, not_run in blocks(path) if language in RUNNABLE and not not_run]
+    return [(language, text) for language, text, not_run in blocks(path) if language in RUNNABLE
+            and not not_run]
 
 
 def prose(path):
@@ -52,7 +54,8 @@ def anchors(path):
 
 
 def links(path):
-    """(file or folder from the main folder, anchor or '') of each link that stays in the repository."""
+    """(file or folder from the main folder, anchor or '') of each link that stays in the
+    repository."""
     for target in re.findall(r'\]\(([^)\s]+)\)', prose(path)):
         if not re.match(r'\w+:', target):
             file, _, anchor = target.partition('#')
@@ -65,4 +68,5 @@ def table(path, heading):
     text = read(path)
     after = text[text.index(f'\n{heading}\n'):]
     rows = re.search(r'^\|.*\n\|[-| ]+\n((?:\|.*\n)+)', after, re.M).group(1)
-    return [[cell.strip() for cell in re.split(r'(?<!\\)\|', row)[1:-1]] for row in rows.splitlines()]
+    return [[cell.strip() for cell in re.split(r'(?<!\\)\|', row)[1:-1]]
+            for row in rows.splitlines()]

@@ -1,4 +1,5 @@
-"""The examples for Node and Python under feed/example publish to a real relay: each number once, through a killed leader."""
+"""The examples for Node and Python under feed/example publish to a real relay: each number once,
+through a killed leader."""
 import json
 import os
 import re
@@ -28,23 +29,27 @@ class FeedExamples(unittest.TestCase):
         shutil.copy(os.path.join(WIRE, 'feed.proto'), world.dir)
         os.symlink(NODE_MODULES, os.path.join(world.dir, 'node_modules'))
         proc.run(['protoc', '--python_out=.', 'feed.proto'], cwd=world.dir)
-        self.programs = {'python': ['/usr/bin/python3', 'publish.py'], 'node': [os.environ.get('TXRELAY_NODE', 'node'), 'publish.mjs']}
+        self.programs = {'python': ['/usr/bin/python3', 'publish.py'],
+                         'node': [os.environ.get('TXRELAY_NODE', 'node'), 'publish.mjs']}
 
     def key(self, world, name):
         path = os.path.join(world.dir, f'{name}.ed25519')
-        return path, re.search(r'public key +0x([0-9a-f]{64})', cli('keys', 'new', path, '--scheme', 'ed25519').stdout)[1]
+        return path, re.search(r'public key +0x([0-9a-f]{64})',
+                               cli('keys', 'new', path, '--scheme', 'ed25519').stdout)[1]
 
     def relay(self, world, name):
         return world.relay(name, extra=f'feeds:\n  listen: unix:{world.dir}/{name}.feeds\n')
 
     def start(self, world, name, relays, key, lines, env=None):
         """relays: their names, or one address."""
-        to = relays if isinstance(relays, str) else ','.join(f'unix:{world.dir}/{r.name}.feeds' for r in relays)
+        to = relays if isinstance(relays, str) else ','.join(f'unix:{world.dir}/{r.name}.feeds'
+                                                             for r in relays)
         path = os.path.join(world.dir, f'{name}.batches')
         with open(path, 'w') as file:
             file.write(lines)
         with open(path) as file:
-            return proc.Process([*self.programs[name], 'prices', to, key], f'{world.dir}/{name}.log', cwd=world.dir, stdin=file,
+            return proc.Process([*self.programs[name], 'prices', to, key],
+                                f'{world.dir}/{name}.log', cwd=world.dir, stdin=file,
                                 env=env)
 
     def last(self, world):
@@ -56,25 +61,33 @@ class FeedExamples(unittest.TestCase):
         with World() as world:
             self.install(world)
             relays = [self.relay(world, name) for name in ('one', 'two')]
-            leader = proc.wait_for('a leader', lambda: next((r for r in relays if r.leads('alice')), None))
-            relays.sort(key=lambda r: r is leader)  # the follower first: it says where the leader is
+            leader = proc.wait_for('a leader',
+                                   lambda: next((r for r in relays if r.leads('alice')), None))
+            # the follower first: it says where the leader is
+            relays.sort(key=lambda r: r is leader)
             keys = {name: self.key(world, name) for name in self.programs}
-            cli('feed', 'create', 'prices', 'alice', *[public for _, public in keys.values()], '--database', world.pg.dsn)
+            cli('feed', 'create', 'prices', 'alice', *[public for _, public in keys.values()],
+                '--database', world.pg.dsn)
             for relay in relays:
-                relay.wait_log(r'event=feed\.served' if relay is leader else r'event=feed\.listening')
-            # First the half of it. The whole follows in a second run, as after a restart of the publisher.
+                relay.wait_log(r'event=feed\.served' if relay is leader
+                               else r'event=feed\.listening')
+            # First the half of it. The whole follows in a second run, as after a restart of the
+            # publisher.
             half = ''.join(lines.splitlines(keepends=True)[:NUMBERS // 2])
             for text, number in ((half, NUMBERS // 2 - 1), (lines, NUMBERS - 1)):
-                running = {name: self.start(world, name, relays, key, text) for name, (key, _) in keys.items()}
+                running = {name: self.start(world, name, relays, key, text)
+                           for name, (key, _) in keys.items()}
                 for name, program in running.items():
                     self.assertEqual(program.child.wait(120), 0, program.text())
                     self.assertIn(f'acknowledged {number}\n', program.text())
                 self.assertEqual(self.last(world), number)
                 if text is half:
-                    self.assertTrue(all('NOT_LEADER' in p.text() for p in running.values()), running['node'].text())
+                    self.assertTrue(all('NOT_LEADER' in p.text() for p in running.values()),
+                                    running['node'].text())
                     leader.kill()  # the other relay takes the feed over, and the publishers find it
             ids = dict(world.pg.query('SELECT key, id FROM txrelay.idempotency_keys'))
-            places = {f'feed/prices/{n}/{i}': c for n, batch in enumerate(batches) for i, c in enumerate(batch)}
+            places = {f'feed/prices/{n}/{i}': c for n, batch in enumerate(batches)
+                      for i, c in enumerate(batch)}
             self.assertEqual(sorted(ids), sorted(places))
             world.committed = {places[key]: tx for key, tx in ids.items()}
             self.assertEqual(world.settle()['finalized'], 3 * NUMBERS)
@@ -88,18 +101,23 @@ class FeedExamples(unittest.TestCase):
             file.write('open sesame\n')
         with World() as world:
             self.install(world)
-            names = {'cert_file': 'relay.pem', 'key_file': 'relay.key', 'ca_file': 'ca.pem', 'token_file': 'token'}
+            names = {'cert_file': 'relay.pem', 'key_file': 'relay.key', 'ca_file': 'ca.pem',
+                     'token_file': 'token'}
             relay = world.relay('one', extra=f'feeds:\n  listen: tcp:127.0.0.1:{port}\n' +
                                 ''.join(f'  {k}: {files.path(v)}\n' for k, v in names.items()))
             world.wait_leader(relay)
             keys = {name: self.key(world, name) for name in self.programs}
-            cli('feed', 'create', 'prices', 'alice', *[public for _, public in keys.values()], '--database', world.pg.dsn)
+            cli('feed', 'create', 'prices', 'alice', *[public for _, public in keys.values()],
+                '--database', world.pg.dsn)
             relay.wait_log(r'event=feed\.served')
-            env = {'CA': files.path('ca.pem'), 'CERT': files.path('publisher.pem'), 'CERT_KEY': files.path('publisher.key')}
+            env = {'CA': files.path('ca.pem'), 'CERT': files.path('publisher.pem'),
+                   'CERT_KEY': files.path('publisher.key')}
             for name, (key, _) in keys.items():
-                refused = self.start(world, name, f'localhost:{port}', key, '["0x00001468656c6c6f"]\n', env={**env, 'TOKEN': 'closed'})
+                refused = self.start(world, name, f'localhost:{port}', key,
+                                     '["0x00001468656c6c6f"]\n', env={**env, 'TOKEN': 'closed'})
                 self.assertEqual(refused.child.wait(60), 1, refused.text())
-                taken = self.start(world, name, f'localhost:{port}', key, '["0x00001468656c6c6f"]\n', env={**env, 'TOKEN': 'open sesame'})
+                taken = self.start(world, name, f'localhost:{port}', key,
+                                   '["0x00001468656c6c6f"]\n', env={**env, 'TOKEN': 'open sesame'})
                 self.assertEqual(taken.child.wait(60), 0, taken.text())
                 self.assertIn('acknowledged 0\n', taken.text())
             self.assertEqual(self.last(world), 0)
@@ -110,9 +128,11 @@ class FeedExamples(unittest.TestCase):
             relay = self.relay(world, 'one')
             world.wait_leader(relay)
             keys = {name: self.key(world, name)[0] for name in self.programs}
-            cli('feed', 'create', 'prices', 'alice', self.key(world, 'another')[1], '--database', world.pg.dsn)
+            cli('feed', 'create', 'prices', 'alice', self.key(world, 'another')[1], '--database',
+                world.pg.dsn)
             relay.wait_log(r'event=feed\.served')
-            running = {name: self.start(world, name, [relay], key, '["0x00001468656c6c6f"]\n') for name, key in keys.items()}
+            running = {name: self.start(world, name, [relay], key, '["0x00001468656c6c6f"]\n')
+                       for name, key in keys.items()}
             for name, program in running.items():
                 self.assertEqual(program.child.wait(120), 1, program.text())
                 self.assertIn('refused three times: the key is none of the feed', program.text())

@@ -1,4 +1,5 @@
-"""What the pages say against the files that decide it. Starts nothing, so it runs with the unit tests too."""
+"""What the pages say against the files that decide it. Starts nothing, so it runs with the unit
+tests too."""
 import os
 import re
 import subprocess
@@ -11,8 +12,10 @@ from readme.pages import RUNNABLE, all_pages, anchors, blocks, links, read, tabl
 
 PRODUCT = 'base loop net feed http hook chain store listen election relay main schema'.split()
 # Blocks that nobody runs as they are printed, each with its reason in a comment before it.
-NOT_RUN = {'README.md': 1, 'CONTRIBUTING.md': 1, 'docs/clients.md': 3, 'docs/config.md': 1, 'docs/drill.md': 1, 'docs/install.md': 3,
-           'docs/metrics.md': 1, 'docs/publishers.md': 1, 'docs/sites.md': 1, 'docs/tutorial.md': 2, 'docs/webhooks.md': 2}
+NOT_RUN = {'README.md': 1, 'CONTRIBUTING.md': 1, 'docs/clients.md': 3, 'docs/config.md': 1,
+           'docs/drill.md': 1, 'docs/install.md': 3,
+           'docs/metrics.md': 1, 'docs/publishers.md': 1, 'docs/sites.md': 1, 'docs/tutorial.md': 2,
+           'docs/webhooks.md': 2}
 
 
 def sources(*suffixes):
@@ -37,7 +40,8 @@ class Pages(unittest.TestCase):
     def test_the_readme_says_what_is_trusted(self):
         text = read('README.md')
         section = re.search(r'^## What is trusted\n(.*?)^## ', text, re.S | re.M)[1]
-        for link in ('docs/security.md', 'docs/applications.md#what-an-application-may-do', 'docs/config.md#several-endpoints'):
+        for link in ('docs/security.md', 'docs/applications.md#what-an-application-may-do',
+                     'docs/config.md#several-endpoints'):
             self.assertIn(f']({link})', section)
         for word in ('`txrelay_app`', 'owner of the schema'):
             self.assertIn(word, section)
@@ -64,11 +68,13 @@ class Pages(unittest.TestCase):
                 if not_run:
                     counts[page] = counts.get(page, 0) + 1
                 else:
-                    self.assertIn(language, RUNNABLE | {'', 'mermaid'}, f'{page}: nothing runs this block: {text}')
+                    self.assertIn(language, RUNNABLE | {'', 'mermaid'},
+                                  f'{page}: nothing runs this block: {text}')
         self.assertEqual(counts, NOT_RUN)
 
     def test_no_commit_and_no_image_has_a_secret(self):
-        """Of any folder: a pattern of .gitignore without a slash goes for all of them, one of .dockerignore with ** does."""
+        """Of any folder: a pattern of .gitignore without a slash goes for all of them, one of
+        .dockerignore with ** does."""
         for file, every in (('.gitignore', ''), ('.dockerignore', '**/')):
             patterns = read(file).split()
             for name in ('*.key', '*.password'):
@@ -86,17 +92,20 @@ class Pages(unittest.TestCase):
         self.assertRegex(read('main/CMakeLists.txt'), r'install\(FILES [^)]*/NOTICE ')
 
     def test_every_config_key_is_documented(self):
-        keys = set(re.findall(r'(?:STR_\w+|UINT_OPT|BOOL_OPT|CYAML_FIELD_\w+)\(\s*"(\w+)"', read('main/config_file.c')))
+        keys = set(re.findall(r'(?:STR_\w+|UINT_OPT|BOOL_OPT|CYAML_FIELD_\w+)\(\s*"(\w+)"',
+                              read('main/config_file.c')))
         text = read('docs/config.md')
         self.assertGreater(len(keys), 15)
         for key in keys - {'accounts'}:
             self.assertRegex(text, rf'`[\w.\[\]]*\b{key}`', key)
 
     def test_every_error_code(self):
-        code = {name: kind for name, kind in re.findall(r'X\((\w+), -?\d+, (\w+), "', read('base/include/base/error.h'))}
+        code = {name: kind for name, kind in re.findall(r'X\((\w+), -?\d+, (\w+), "',
+                                                        read('base/include/base/error.h'))}
         self.assertGreater(len(code), 20)
         page = {plain(row[0]): row[2] for row in table('docs/errors.md', '## Error codes')}
-        self.assertEqual(page, {name: kind.lower().replace('_', ' ') for name, kind in code.items()})
+        self.assertEqual(page,
+                         {name: kind.lower().replace('_', ' ') for name, kind in code.items()})
 
     def test_every_sqlstate(self):
         raised = set()
@@ -113,7 +122,8 @@ class Pages(unittest.TestCase):
         self.assertEqual([row[0] for row in table('docs/errors.md', '## Exit codes')], code)
 
     def test_every_step_of_a_transaction(self):
-        """Lines whose level log_transactions names, and the end, which has a row among the others."""
+        """Lines whose level log_transactions names, and the end, which has a row among the
+        others."""
         code = set(re.findall(r'"(transaction\.\w+)"', read('relay/account/tally.c')))
         page = {plain(row[0]) for row in table('docs/events.md', '## Steps of a transaction')}
         self.assertGreater(len(code), 5)
@@ -136,15 +146,19 @@ class Pages(unittest.TestCase):
         text = ' '.join(text for _, text in sources('.c'))
         for event in page.keys() - code.keys():
             first, _, second = event.partition('.')
-            self.assertTrue(f'"{event}"' in text or (first in ('tail', 'wait') and f'"{second}"' in text), event)
+            self.assertTrue(f'"{event}"' in text
+                            or (first in ('tail', 'wait') and f'"{second}"' in text), event)
 
     def test_every_command(self):
         """docs/commands.md lists the commands that the program has."""
-        made = subprocess.run([os.path.join(os.environ.get('TXRELAY_BUILD', os.path.join(ROOT, 'build', 'dev')), 'main', 'txrelay'),
+        made = subprocess.run(
+            [os.path.join(os.environ.get('TXRELAY_BUILD', os.path.join(ROOT, 'build', 'dev')),
+                          'main', 'txrelay'),
                                '--help'], stdout=subprocess.PIPE, text=True, check=True).stdout
         commands = set(re.findall(r'^  ([a-z]+) +\S', made, re.M))
         self.assertGreater(len(commands), 15)
-        self.assertEqual({plain(row[0]) for row in table('docs/commands.md', '## Commands')}, commands)
+        self.assertEqual({plain(row[0]) for row in table('docs/commands.md', '## Commands')},
+                         commands)
 
 
 if __name__ == '__main__':

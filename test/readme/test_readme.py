@@ -1,4 +1,5 @@
-"""Every command of README.md and docs/, in the order of a page, against a real Postgres and devchain."""
+"""Every command of README.md and docs/, in the order of a page, against a real Postgres and
+devchain."""
 import os
 import signal
 import subprocess
@@ -13,7 +14,8 @@ from readme.pages import all_pages, to_run  # noqa: E402
 
 NODE_MODULES = os.path.join(proc.ROOT, 'build', 'runtime', 'node_modules')
 # These go on from the README's relay, one after the other.
-CONTINUED = ['README.md', 'docs/applications.md', 'docs/keys.md', 'docs/install.md', 'docs/postgres.md', 'docs/faq.md',
+CONTINUED = ['README.md', 'docs/applications.md', 'docs/keys.md', 'docs/install.md',
+             'docs/postgres.md', 'docs/faq.md',
              'docs/upgrade.md', 'docs/drill.md', 'docs/backup.md']
 # These bring a relay and a chain of their own.
 ALONE = ['docs/tutorial.md']
@@ -33,7 +35,8 @@ def began_at(pid):
 
 
 def session_of(leader):
-    return [int(pid) for pid in os.listdir('/proc') if pid.isdigit() and stat_of(pid)[3:4] == [str(leader)]]
+    return [int(pid) for pid in os.listdir('/proc') if pid.isdigit()
+            and stat_of(pid)[3:4] == [str(leader)]]
 
 
 class Pages(unittest.TestCase):
@@ -49,7 +52,8 @@ class Pages(unittest.TestCase):
         self.pg = self.server.sibling('app')  # the name that the pages use
         self.env = {
             **os.environ,
-            'PATH': os.pathsep.join([os.path.dirname(proc.TXRELAY), os.path.dirname(proc.DEVCHAIN), os.environ['PATH']]),
+            'PATH': os.pathsep.join([os.path.dirname(proc.TXRELAY), os.path.dirname(proc.DEVCHAIN),
+                                     os.environ['PATH']]),
             # As the pages print it, but for the folder of the socket.
             'DB': f'postgresql:///app?host={self.server.dir}', 'PGUSER': 'postgres',
             'NODE': 'ws://127.0.0.1:9944',
@@ -64,13 +68,15 @@ class Pages(unittest.TestCase):
         for pid, began in self.left.items():
             if began_at(pid) == began:
                 os.kill(pid, signal.SIGTERM)
-        proc.wait_for('what the pages left to end', lambda: not any(began and began_at(pid) == began and stat_of(pid)[0] != 'Z'
-                                                                    for pid, began in self.left.items()))
+        proc.wait_for('what the pages left to end',
+                      lambda: not any(began and began_at(pid) == began and stat_of(pid)[0] != 'Z'
+                                                               for pid, began in self.left.items()))
 
     def run_block(self, language, text):
         def run(args, **kw):
             """In a session of its own, by which the processes that it leaves behind are known."""
-            child = subprocess.Popen(args, cwd=self.dir, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            child = subprocess.Popen(args, cwd=self.dir, env=self.env, stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT,
                                      stdin=subprocess.PIPE, text=True, start_new_session=True)
             said, _ = child.communicate(kw.get('input'), timeout=120)
             self.left.update({pid: began_at(pid) for pid in session_of(child.pid)})
@@ -81,7 +87,8 @@ class Pages(unittest.TestCase):
             kept = '[ ! -f .page ] || . ./.page; set -a; trap "export -p >.page" EXIT\n'
             return run(['bash', '-euo', 'pipefail', '-c', kept + text])
         if language == 'sql':
-            return run(['psql', '-X', '-v', 'ON_ERROR_STOP=1', self.env['DB'], '-f', '-'], input=text)
+            return run(['psql', '-X', '-v', 'ON_ERROR_STOP=1', self.env['DB'], '-f', '-'],
+                       input=text)
         if language == 'python':
             return run(['/usr/bin/python3', '-c', text])
         if language == 'js':
@@ -93,7 +100,8 @@ class Pages(unittest.TestCase):
         if language == 'c':
             with open(os.path.join(self.dir, 'enqueue.c'), 'w') as file:
                 file.write(text)
-            flags = subprocess.check_output(['pkg-config', '--cflags', '--libs', 'libpq'], text=True).split()
+            flags = subprocess.check_output(['pkg-config', '--cflags', '--libs', 'libpq'],
+                                            text=True).split()
             built = run(['gcc', '-Wall', '-Werror', 'enqueue.c', '-o', 'enqueue', *flags])
             return built if built.returncode else run(['./enqueue'])
         self.fail(f'this test cannot run a block of language {language!r}')
@@ -105,7 +113,8 @@ class Pages(unittest.TestCase):
         self.assertGreater(len(found), 0, page)
         for language, text in found:
             done = self.run_block(language, text)
-            self.assertEqual(done.returncode, 0, f'{page}:\n{text}\n---\n{done.stdout}{self.logs()}')
+            self.assertEqual(done.returncode, 0,
+                             f'{page}:\n{text}\n---\n{done.stdout}{self.logs()}')
             said += done.stdout
         return said
 
@@ -118,7 +127,8 @@ class Pages(unittest.TestCase):
         return text
 
     def outcomes(self):
-        return [r[0] for r in self.pg.query('SELECT outcome FROM txrelay.finished_transactions WHERE id IS NOT NULL ORDER BY id')]
+        return [r[0] for r in self.pg.query(
+            'SELECT outcome FROM txrelay.finished_transactions WHERE id IS NOT NULL ORDER BY id')]
 
     def calls(self, chain):
         return {x.call for _, _, _, x in chain.walk()}
@@ -131,7 +141,8 @@ class Pages(unittest.TestCase):
         proc.wait_for('the transactions to end', lambda: len(self.outcomes()) == 14)
         self.assertEqual(sorted(self.outcomes()), ['cancelled'] + 13 * ['ok'])
         calls = self.calls(chain)
-        for content in ('hello', 'one', 'two', 'from node', 'from python', 'from C', 'shell', 'wait', 'named', 'at once', 'signed elsewhere', 'solo',
+        for content in ('hello', 'one', 'two', 'from node', 'from python', 'from C', 'shell',
+                        'wait', 'named', 'at once', 'signed elsewhere', 'solo',
                         'drill1', 'drill2'):
             self.assertIn(remark(content), calls, content)
         self.assertIn('nothing is wrong', said['docs/drill.md'])
@@ -140,11 +151,13 @@ class Pages(unittest.TestCase):
         for page in ALONE:
             said = self.run_page(page)
             with open(os.path.join(self.dir, 'devchain.log')) as file:
-                self.assertIn('listening ' + self.env['NODE'], file.read(), 'another program has its port')
+                self.assertIn('listening ' + self.env['NODE'], file.read(),
+                              'another program has its port')
             self.assertEqual(self.outcomes(), ['ok', 'dispatch_error', 'ok'])
             self.assertIn('exit code 4', said)
             self.assertIn('Balances.InsufficientBalance', said)
-            self.assertRegex(said, r'txrelay_finished_total\{account="alice",outcome="dispatch_error"\} 1')
+            self.assertRegex(
+                said, r'txrelay_finished_total\{account="alice",outcome="dispatch_error"\} 1')
             self.assertRegex(said, r'alice +txrelay-relay-2\S* +2 ')
             self.assertIn('nothing is wrong', said)
             self.assertNotIn(remark('never'), self.calls(Chain(self.env['NODE'])))

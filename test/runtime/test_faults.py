@@ -1,6 +1,7 @@
-"""What a chain does to transactions that are on their way, on a real runtime: an upgrade, a reorganisation, a lost pool,
-eras that end. One account and one relay a test, which is never restarted; blocks are made one by one. That everything
-ended once is told by @polkadot/api and by the harness's own reading of the chain."""
+"""What a chain does to transactions that are on their way, on a real runtime: an upgrade, a
+reorganisation, a lost pool, eras that end. One account and one relay a test, which is never
+restarted; blocks are made one by one. That everything ended once is told by @polkadot/api and by
+the harness's own reading of the chain."""
 import collections
 import json
 import unittest
@@ -10,7 +11,8 @@ from harness.chain import Chopsticks
 from harness.postgres import Postgres
 from harness.relay import Relay, cli
 
-ACCOUNTS = {'alice-sr': ('sr25519', '//Alice'), 'alice-ed': ('ed25519', '//Alice'), 'alice-ec': ('ecdsa', '//Alice'),
+ACCOUNTS = {'alice-sr': ('sr25519', '//Alice'), 'alice-ed': ('ed25519', '//Alice'),
+            'alice-ec': ('ecdsa', '//Alice'),
             'bob': ('sr25519', '//Bob')}
 CALLS = 30  # as many as all tests use
 DEADLINE_S = 120  # of one stage; a busy machine needs many times what an idle one does
@@ -45,16 +47,19 @@ class Faults(unittest.TestCase):
     # ---- steps ----
 
     def lead(self, alias, **manager):
-        # A chopsticks pool never holds a future nonce: transactions are submitted one after the other.
+        # A chopsticks pool never holds a future nonce: transactions are submitted one after the
+        # other.
         self.alias, self.committed = alias, {}
-        self.relay = Relay(self.dir, f'relay-{alias}', self.pg.dsn, [self.chain.ws], [(alias, *ACCOUNTS[alias])],
+        self.relay = Relay(self.dir, f'relay-{alias}', self.pg.dsn, [self.chain.ws],
+                           [(alias, *ACCOUNTS[alias])],
                            manager={'unanswered': 1, **manager}).start()
         self.wait(f'the leader of {alias}', lambda: self.relay.leads(alias))
 
     def enqueue(self, count):
         for _ in range(count):
             call = next(self.calls)
-            self.committed[call] = self.pg.value('SELECT txrelay.enqueue(%s, %s)', (self.alias, call))
+            self.committed[call] = self.pg.value('SELECT txrelay.enqueue(%s, %s)',
+                                                 (self.alias, call))
 
     def wait(self, what, condition):
         def look():
@@ -93,16 +98,19 @@ class Faults(unittest.TestCase):
         raise TimeoutError(f'{what}: not within {BLOCKS_MAX} blocks\n{self.tail()}')
 
     def rows(self, columns, table):
-        return self.pg.query(f'SELECT {columns} FROM txrelay.{table} JOIN txrelay.accounts a USING (account) '
+        return self.pg.query(f'SELECT {columns} FROM txrelay.{table} JOIN txrelay.accounts a '
+                             'USING (account) '
                              'WHERE alias = %s', (self.alias,))
 
     def states(self):
         """(state, block hash) by nonce of what is pending."""
         rows = sorted(self.rows('nonce, state::text, block_hash', 'pending_transactions'))
-        return [(state, block_hash and '0x' + bytes(block_hash).hex()) for _, state, block_hash in rows]
+        return [(state, block_hash and '0x' + bytes(block_hash).hex())
+                for _, state, block_hash in rows]
 
     def attempts(self):
-        rows = sorted(self.rows('nonce, number, hash, spec_version, era_birth, era_death, block, reason', 'attempts'),
+        rows = sorted(self.rows('nonce, number, hash, spec_version, era_birth, era_death, block, '
+                                'reason', 'attempts'),
                       key=lambda row: row[:2])
         return [Attempt(nonce, bytes(hash_).hex(), *rest) for nonce, _, hash_, *rest in rows]
 
@@ -113,11 +121,13 @@ class Faults(unittest.TestCase):
         return [found[nonce] for nonce in sorted(found)]
 
     def ended(self):
-        return self.pg.value('SELECT count(*) FROM txrelay.finished_transactions WHERE id = ANY(%s)',
+        return self.pg.value(
+            'SELECT count(*) FROM txrelay.finished_transactions WHERE id = ANY(%s)',
                              (list(self.committed.values()),)) == len(self.committed)
 
     def finish(self):
-        """Blocks until everything has ended, then the judgement. What of it the chain holds, by nonce."""
+        """Blocks until everything has ended, then the judgement. What of it the chain holds, by
+        nonce."""
         self.blocks_until('every end', self.ended, self.block)
         account, epoch = self.pg.query("""SELECT account_id, epoch FROM txrelay.leaders
                                           WHERE alias = %s""", (self.alias,))[0]
@@ -127,7 +137,8 @@ class Faults(unittest.TestCase):
         self.assertEqual(report['problems'], [])
         on_chain = report['extrinsics']
         self.assertEqual([(x['call'], x['nonce'], x['outcome']) for x in on_chain],
-                         [('0x' + call.hex(), nonce, 'ok') for nonce, call in enumerate(self.committed)])
+                         [('0x' + call.hex(), nonce, 'ok')
+                          for nonce, call in enumerate(self.committed)])
         figures = invariants.check(self.pg, self.chain, self.committed)
         self.assertEqual(figures['finalized'], len(self.committed))
         for table in ('outbox', 'pending_transactions'):
@@ -141,13 +152,15 @@ class Faults(unittest.TestCase):
         self.assertEqual(self.chain.rpc('dev_setWasm', code, seconds=DEADLINE_S), spec_version)
 
     def test_upgrade_of_the_runtime(self):
-        """The spec version goes from 900 to 901 with five transactions in the pool and five in the outbox. Then to 902,
-        which the relay can learn only from refusals: there is no block, and without one no word of the upgrade."""
+        """The spec version goes from 900 to 901 with five transactions in the pool and five in the
+        outbox. Then to 902, which the relay can learn only from refusals: there is no block, and
+        without one no word of the upgrade."""
         self.lead('alice-sr', window=5)
         self.enqueue(10)
         self.wait_pool(5)
         self.assertEqual(len(self.rows('id', 'outbox')), 5)
-        self.assertEqual([(a.nonce, a.spec) for a in self.attempts()], [(nonce, 900) for nonce in range(5)])
+        self.assertEqual([(a.nonce, a.spec) for a in self.attempts()],
+                         [(nonce, 900) for nonce in range(5)])
         self.upgrade(901)
         self.blocks_until('every end', self.ended, self.block)
         self.assertEqual(self.specs(), [[900, 901]] * 5 + [[901]] * 5)
@@ -167,8 +180,8 @@ class Faults(unittest.TestCase):
         return [[a.spec for a in attempts] for attempts in self.by_nonce()]
 
     def test_reorganisation(self):
-        """The block with five transactions goes away, after the node has called it final to whoever watched. The other
-        branch holds two of them; the rest is sent again."""
+        """The block with five transactions goes away, after the node has called it final to
+        whoever watched. The other branch holds two of them; the rest is sent again."""
         self.lead('alice-ed', reprobe_blocks=2)
         self.chain.rpc('dev_holdFinality', True)
         self.enqueue(5)
@@ -179,11 +192,13 @@ class Faults(unittest.TestCase):
         self.chain.rpc('dev_setHead', -1)
         self.chain.rpc('dev_newBlock', {'transactions': sent[:2]})
         self.blocks_until('the rest in the pool', lambda: self.pool() == sent[2:], self.empty_block)
-        self.wait('the rest recorded so', lambda: {state for state, _ in self.states()[2:]} <= {'ready', 'broadcast'})
+        self.wait('the rest recorded so',
+                  lambda: {state for state, _ in self.states()[2:]} <= {'ready', 'broadcast'})
         self.block()
         kept = self.chain.rpc('chain_getBlockHash')
         self.wait('the rest in a block', lambda: self.states()[2:] == [('in_block', kept)] * 3)
-        self.assertFalse(self.pg.query('SELECT 1 FROM txrelay.finished_transactions WHERE id = ANY(%s)',
+        self.assertFalse(self.pg.query('SELECT 1 FROM txrelay.finished_transactions '
+                                       'WHERE id = ANY(%s)',
                                        (list(self.committed.values()),)))
         self.chain.rpc('dev_holdFinality', False)
         on_chain = self.finish()
@@ -192,7 +207,8 @@ class Faults(unittest.TestCase):
         self.assertEqual([len(attempts) for attempts in self.by_nonce()], [1] * 5)
 
     def test_cleared_pool(self):
-        """The node loses its pool and says nothing: the same bytes are sent again, in the same order."""
+        """The node loses its pool and says nothing: the same bytes are sent again, in the same
+        order."""
         self.lead('alice-ec', reprobe_blocks=2)
         self.enqueue(5)
         sent = self.wait_pool(5)
@@ -202,12 +218,14 @@ class Faults(unittest.TestCase):
         self.assertEqual([len(attempts) for attempts in self.by_nonce()], [1] * 5)
 
     def test_eras_that_end(self):
-        """Blocks of others fill four blocks, an era, with five transactions in the pool; then the pool is lost as well
-        for as long. Every end of an era costs one signature, at the same nonce."""
+        """Blocks of others fill four blocks, an era, with five transactions in the pool; then the
+        pool is lost as well for as long. Every end of an era costs one signature, at the same
+        nonce."""
         self.lead('bob', era_period=4)
         self.enqueue(5)
         first = self.wait_pool(5)
-        self.blocks_until('new signatures beside the old ones', lambda: len(self.pool()) == 10, self.empty_block)
+        self.blocks_until('new signatures beside the old ones', lambda: len(self.pool()) == 10,
+                          self.empty_block)
         self.assertEqual(self.pool()[:5], first)
         self.assertEqual(self.chain.rpc('dev_clearPool'), 10)
         self.blocks_until('third signatures', lambda: len(self.pool()) == 5, self.empty_block)

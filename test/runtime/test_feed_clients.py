@@ -1,6 +1,7 @@
-"""The door of feeds, as the two gRPC clients that publishers use most see it: @grpc/grpc-js (feed_client.mjs) and Debian's
-python3-grpcio. The room behind the door plays a part (test/unit/feed/fake_room.h), so that every message of the protocol is
-seen from both, in cleartext, with a token and over mutual TLS."""
+"""The door of feeds, as the two gRPC clients that publishers use most see it: @grpc/grpc-js
+(feed_client.mjs) and Debian's python3-grpcio. The room behind the door plays a part
+(test/unit/feed/fake_room.h), so that every message of the protocol is seen from both, in
+cleartext, with a token and over mutual TLS."""
 import contextlib
 import hashlib
 import json
@@ -23,7 +24,8 @@ class Door:
     """A door_server. `report` is what its room saw, once it has ended."""
 
     def __init__(self, *arguments):
-        self.process = subprocess.Popen([SERVER, 'tcp:127.0.0.1:0', *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([SERVER, 'tcp:127.0.0.1:0', *arguments],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True)
         self.target = self.process.stdout.readline().strip()[len('tcp:'):]
 
@@ -32,7 +34,8 @@ class Door:
         self.process.stdin.flush()
 
     def end(self):
-        self.report = dict(p.split('=') for p in self.process.communicate(timeout=PATIENCE)[0].split())
+        self.report = dict(p.split('=')
+                           for p in self.process.communicate(timeout=PATIENCE)[0].split())
         self.report = {k: int(v) for k, v in self.report.items()}
         return self.process.returncode
 
@@ -64,7 +67,8 @@ class Publishers(unittest.TestCase):
         digest = hashlib.sha256(b''.join(len(c).to_bytes(4, 'big') + c for c in calls)).digest()
         items = [{'header': {'feed': job['feed'], 'number': number, 'publisher': bytes(32)}}]
         items += [{'call': c} for c in calls]
-        return items + [{'trailer': {'count': len(calls), 'digest': digest, 'signature': bytes(64)}}]
+        return items + [{'trailer': {'count': len(calls), 'digest': digest,
+                                     'signature': bytes(64)}}]
 
     def grpcio(self, door, job):
         out = queue.Queue()
@@ -91,12 +95,15 @@ class Publishers(unittest.TestCase):
         compression = grpc.Compression.Gzip if job.get('compress') else None
         if job.get('ca'):
             own = (read(job['key']), read(job['cert'])) if job.get('cert') else (None, None)
-            channel = grpc.secure_channel(door.target, grpc.ssl_channel_credentials(read(job['ca']), *own), options)
+            channel = grpc.secure_channel(door.target,
+                                          grpc.ssl_channel_credentials(read(job['ca']), *own),
+                                          options)
         else:
             channel = grpc.insecure_channel(door.target, options, compression)
         answers = []
         with channel:
-            publish = channel.stream_stream('/txrelay.feed.v1.Feed/Publish', self.Request.SerializeToString,
+            publish = channel.stream_stream('/txrelay.feed.v1.Feed/Publish',
+                                            self.Request.SerializeToString,
                                             self.Response.FromString)
             metadata = [('authorization', f'Bearer {job["token"]}')] if job.get('token') else None
             call = publish(iter(out.get, None), timeout=30, metadata=metadata)
@@ -106,7 +113,8 @@ class Publishers(unittest.TestCase):
                     kind = answer.WhichOneof('response')
                     value = getattr(answer, kind)
                     answers.append({kind: {
-                        f.name: f.enum_type.values_by_number[getattr(value, f.name)].name if f.enum_type
+                        f.name: f.enum_type.values_by_number[getattr(value, f.name)].name
+                        if f.enum_type
                         else getattr(value, f.name) for f in value.DESCRIPTOR.fields}})
                     if kind == 'acknowledgement':
                         go_on()
@@ -130,7 +138,8 @@ class Publishers(unittest.TestCase):
             self.report = door.report
 
     def end(self, status, last, leader='', detail=''):
-        return {'end_of_stream': {'status': status, 'last': last, 'leader': leader, 'detail': detail}}
+        return {'end_of_stream': {'status': status, 'last': last, 'leader': leader,
+                                  'detail': detail}}
 
     def ack(self, number):
         return {'acknowledgement': {'number': number}}
@@ -140,10 +149,12 @@ class Publishers(unittest.TestCase):
     def test_b40_b41_acknowledgements_and_a_graceful_end(self):
         self.both(job={'feed': 'take', 'numbers': [0, 1, 2]},
                   want=[self.ack(0), self.ack(1), self.ack(2), self.end('SUCCESS', 2)])
-        self.assertEqual((self.report['trailers'], self.report['calls'], self.report['ends']), (3, 9, 1))
+        self.assertEqual((self.report['trailers'], self.report['calls'], self.report['ends']),
+                         (3, 9, 1))
 
     def test_a_batch_in_many_requests(self):
-        self.both(job={'feed': 'take', 'numbers': [7], 'calls': 5000, 'bytes': 400}, want=[self.ack(7), self.end('SUCCESS', 7)])
+        self.both(job={'feed': 'take', 'numbers': [7], 'calls': 5000, 'bytes': 400},
+                  want=[self.ack(7), self.end('SUCCESS', 7)])
         self.assertEqual((self.report['calls'], self.report['bytes']), (5000, 5000 * 400))
 
     def test_b41_skip_then_acknowledgement(self):
@@ -152,16 +163,19 @@ class Publishers(unittest.TestCase):
 
     def test_b41_skip_then_resend(self):
         self.both(job={'feed': 'resend', 'numbers': [4]},
-                  want=[{'skip_block': {'number': 4}}, {'resend_block': {'number': 4}}, self.ack(4), self.end('SUCCESS', 4)])
+                  want=[{'skip_block': {'number': 4}}, {'resend_block': {'number': 4}}, self.ack(4),
+                        self.end('SUCCESS', 4)])
 
     def test_b41_behind_and_the_stream_stays(self):
         self.both(job={'feed': 'behind', 'numbers': [9]},
                   want=[{'node_behind': {'last': 4}}, self.ack(5), self.end('SUCCESS', 5)])
 
     def test_b42_every_end(self):
-        for status, name in enumerate(['SUCCESS', 'INVALID_REQUEST', 'ERROR', 'TIMEOUT', 'DUPLICATE_BLOCK', 'BAD_BLOCK_PROOF',
+        for status, name in enumerate(['SUCCESS', 'INVALID_REQUEST', 'ERROR', 'TIMEOUT',
+                                       'DUPLICATE_BLOCK', 'BAD_BLOCK_PROOF',
                                        'PERSISTENCE_FAILED', 'BEHIND', 'NOT_LEADER'], 1):
-            self.both(job={'feed': f'end-{status}', 'numbers': [9]}, want=[self.end(name, 4, detail='as its name says')])
+            self.both(job={'feed': f'end-{status}', 'numbers': [9]},
+                      want=[self.end(name, 4, detail='as its name says')])
 
     def test_the_leader_s_address(self):
         self.both(job={'feed': 'leader:relay-2.example:9944', 'numbers': [9]},
@@ -175,14 +189,18 @@ class Publishers(unittest.TestCase):
             f.write('open sesame\n')
         job = {'feed': 'take', 'numbers': [0]}
         self.both('-', '-', '-', path, job=job, want=[], code=16, details='token')
-        self.both('-', '-', '-', path, job={**job, 'token': 'open'}, want=[], code=16, details='token')
-        self.both('-', '-', '-', path, job={**job, 'token': 'open sesame'}, want=[self.ack(0), self.end('SUCCESS', 0)])
+        self.both('-', '-', '-', path, job={**job, 'token': 'open'}, want=[], code=16,
+                  details='token')
+        self.both('-', '-', '-', path, job={**job, 'token': 'open sesame'},
+                  want=[self.ack(0), self.end('SUCCESS', 0)])
 
     def test_compression(self):
-        self.both(job={'feed': 'take', 'numbers': [0], 'compress': True}, want=[], code=12, details='compression')
+        self.both(job={'feed': 'take', 'numbers': [0], 'compress': True}, want=[], code=12,
+                  details='compression')
 
     def test_a_request_that_is_too_long(self):
-        self.both(job={'feed': 'take', 'numbers': [0], 'calls': 1, 'bytes': 2 << 20}, want=[], code=8, details='too long')
+        self.both(job={'feed': 'take', 'numbers': [0], 'calls': 1, 'bytes': 2 << 20}, want=[],
+                  code=8, details='too long')
 
     # ---- TLS ----
 
@@ -190,14 +208,18 @@ class Publishers(unittest.TestCase):
         def run(*words):
             subprocess.run(['openssl', *words], cwd=self.folder, check=True, capture_output=True)
 
-        new = ['req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '1']
-        run(*new, '-x509', '-keyout', 'ca.key', '-out', 'ca.pem', '-subj', '/CN=test', '-addext', 'basicConstraints=critical,CA:TRUE')
+        new = ['req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days',
+               '1']
+        run(*new, '-x509', '-keyout', 'ca.key', '-out', 'ca.pem', '-subj', '/CN=test', '-addext',
+            'basicConstraints=critical,CA:TRUE')
         run(*new, '-x509', '-keyout', 'other.key', '-out', 'other.pem', '-subj', '/CN=other')
         for name in ('relay.test', 'alice.test'):
-            run(*new[:1], *new[1:6], '-keyout', f'{name}.key', '-out', f'{name}.csr', '-subj', f'/CN={name}')
+            run(*new[:1], *new[1:6], '-keyout', f'{name}.key', '-out', f'{name}.csr', '-subj',
+                f'/CN={name}')
             with open(os.path.join(self.folder, 'ext'), 'w') as f:
                 f.write(f'subjectAltName=DNS:{name}\n')
-            run('x509', '-req', '-in', f'{name}.csr', '-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '1', '-out',
+            run('x509', '-req', '-in', f'{name}.csr', '-CA', 'ca.pem', '-CAkey', 'ca.key',
+                '-CAcreateserial', '-days', '1', '-out',
                 f'{name}.pem', '-extfile', 'ext')
 
     def test_mutual_tls(self):
@@ -206,8 +228,10 @@ class Publishers(unittest.TestCase):
         door = (path('relay.test.pem'), path('relay.test.key'), path('ca.pem'))
         job = {'feed': 'take', 'numbers': [0, 1], 'ca': path('ca.pem'), 'name': 'relay.test'}
         own = {'cert': path('alice.test.pem'), 'key': path('alice.test.key')}
-        self.both(*door, job={**job, **own}, want=[self.ack(0), self.ack(1), self.end('SUCCESS', 1)])
-        self.both(*door, job=job, want=[], code=14)  # without a certificate: the reason is in the relay's log
+        self.both(*door, job={**job, **own},
+                  want=[self.ack(0), self.ack(1), self.end('SUCCESS', 1)])
+        # without a certificate: the reason is in the relay's log
+        self.both(*door, job=job, want=[], code=14)
         stranger = {'cert': path('other.pem'), 'key': path('other.key')}
         self.both(*door, job={**job, **stranger}, want=[], code=14)
         self.assertEqual(self.report['opened'], 0)

@@ -1,5 +1,6 @@
-"""What a client of HTTP/2 may do and few of them do: frames of gRPC without a library, at the door of feeds with a room that
-plays a part (test/unit/feed/fake_room.h). Each publishes one batch in its own way, and is answered like any other."""
+"""What a client of HTTP/2 may do and few of them do: frames of gRPC without a library, at the door
+of feeds with a room that plays a part (test/unit/feed/fake_room.h). Each publishes one batch in
+its own way, and is answered like any other."""
 import socket
 import unittest
 
@@ -13,7 +14,8 @@ INITIAL_WINDOW = b'\0\4'
 
 
 def frame(kind, flags=0, stream=0, payload=b''):
-    return len(payload).to_bytes(3, 'big') + bytes([kind, flags]) + stream.to_bytes(4, 'big') + payload
+    return len(payload).to_bytes(3, 'big') + bytes([kind, flags]) + stream.to_bytes(4,
+                                                                                    'big') + payload
 
 
 def number(value, bits):
@@ -33,7 +35,8 @@ def field(name, value):
 
 
 def headers(**more):
-    fields = {':method': 'POST', ':scheme': 'http', ':authority': 'x', ':path': '/txrelay.feed.v1.Feed/Publish', 'te': 'trailers',
+    fields = {':method': 'POST', ':scheme': 'http', ':authority': 'x',
+              ':path': '/txrelay.feed.v1.Feed/Publish', 'te': 'trailers',
               'content-type': 'application/grpc', **more}
     return b''.join(field(n, v) for n, v in fields.items())
 
@@ -155,7 +158,8 @@ class Frames(unittest.TestCase):
 
     def test_padding_everywhere(self):
         c = self.connect()
-        c.send(frame(HEADERS, END_HEADERS | PADDED | WITH_PRIORITY, 1, b'\xff' + bytes(4) + b'\x0f' + headers() + bytes(255)))
+        c.send(frame(HEADERS, END_HEADERS | PADDED | WITH_PRIORITY, 1,
+                     b'\xff' + bytes(4) + b'\x0f' + headers() + bytes(255)))
         for i in range(len(BATCH)):
             c.send(frame(DATA, PADDED, 1, b'\xff' + BATCH[i:i + 1] + bytes(255)))
         c.send(frame(DATA, PADDED | END_STREAM, 1, b'\x00'))
@@ -172,7 +176,8 @@ class Frames(unittest.TestCase):
     def test_trailers_of_the_client(self):
         c = self.connect()
         self.open(c)
-        c.send(frame(DATA, 0, 1, BATCH), frame(HEADERS, END_HEADERS | END_STREAM, 1, field('x-checksum', '17')))
+        c.send(frame(DATA, 0, 1, BATCH),
+               frame(HEADERS, END_HEADERS | END_STREAM, 1, field('x-checksum', '17')))
         self.done(c)
 
     def test_nothing_but_headers(self):
@@ -208,7 +213,8 @@ class Frames(unittest.TestCase):
         self.open(c, **{'x-large': 'a' * 6000, 'trace-bin': 'AAECAwQ'})
         c.send(frame(DATA, END_STREAM, 1, BATCH))
         self.done(c)
-        c.send(frame(HEADERS, END_HEADERS, 3, headers(**{'x-large': 'a' * 9000})), frame(DATA, END_STREAM, 3, BATCH))
+        c.send(frame(HEADERS, END_HEADERS, 3, headers(**{'x-large': 'a' * 9000})),
+               frame(DATA, END_STREAM, 3, BATCH))
         c.until(lambda: 3 in c.ended or 3 in c.reset)
         self.assertEqual(c.answers(3), [])
         self.open(c, 5)  # the connection is good for the next one
@@ -240,7 +246,8 @@ class Frames(unittest.TestCase):
         c = self.connect(b'\x0a\x0a' + bytes(4))
         c.send(frame(0xfa, 0xff, 0, b'grease'), frame(PRIORITY, 0, 7, bytes(4) + b'\x10'))
         self.open(c)
-        c.send(frame(0xfb, 0xff, 1, b'grease'), frame(DATA, 0, 1, BATCH[:7]), frame(PING, 0, 0, b'are you?'),
+        c.send(frame(0xfb, 0xff, 1, b'grease'), frame(DATA, 0, 1, BATCH[:7]),
+               frame(PING, 0, 0, b'are you?'),
                frame(DATA, END_STREAM, 1, BATCH[7:]))
         self.done(c)
         self.assertEqual(c.pongs, [b'are you?'])

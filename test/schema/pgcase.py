@@ -1,7 +1,9 @@
-"""What the SQL tests share: one private server, one database per test, roles, sessions, overlap, notifications.
+"""What the SQL tests share: one private server, one database per test, roles, sessions, overlap,
+notifications.
 
-The schema is installed by `installer`, which is no superuser: it owns its database, may create roles and has
-pg_signal_backend and pg_read_all_stats, no more. Tests connect as app, relay, nobody (members of nothing else) or installer.
+The schema is installed by `installer`, which is no superuser: it owns its database, may create
+roles and has pg_signal_backend and pg_read_all_stats, no more. Tests connect as app, relay, nobody
+(members of nothing else) or installer.
 """
 import atexit
 import contextlib
@@ -25,7 +27,8 @@ MIGRATIONS = sorted((ROOT / 'schema' / 'migrations').glob('*.sql'))
 FUNCTIONS = sorted((ROOT / 'schema' / 'functions').glob('*.sql'))
 DEADLINE_S = 20
 # What applications and followers may call (schema/functions/91_grants.sql).
-APPLICATION = {'enqueue', 'enqueue_many', 'enqueue_signed', 'cancel', 'bump', 'retry', 'status', 'counts', 'history', 'account_of',
+APPLICATION = {'enqueue', 'enqueue_many', 'enqueue_signed', 'cancel', 'bump', 'retry', 'status',
+               'counts', 'history', 'account_of',
                'follow_position'}
 sys.path.append(str(ROOT / 'test'))  # the harness is for all tests
 
@@ -50,13 +53,15 @@ def wait_until(condition, what):
 
 class Server:
     def __init__(self):
-        self.dir = subprocess.run([PG_SH, 'folder'], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+        self.dir = subprocess.run([PG_SH, 'folder'], stdout=subprocess.PIPE, text=True,
+                                  check=True).stdout.strip()
         atexit.register(self.stop)
         self.dsn = self.sh('start', '--', '-c', 'max_connections=60').strip()
 
     def sh(self, command, *args):
         # The server inherits no pipe of ours: pg.sh gives it a log file.
-        run = subprocess.run([PG_SH, command, self.dir, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        run = subprocess.run([PG_SH, command, self.dir, *args], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE,
                              text=True, timeout=60)
         if run.returncode:
             raise AssertionError(f'pg.sh {command} {args}: {run.stderr}')
@@ -75,14 +80,16 @@ class Server:
 
 
 def migrate(conn):
-    """As txrelay migrate does it: every file as one multi-statement query, all in one transaction."""
+    """As txrelay migrate does it: every file as one multi-statement query, all in one
+    transaction."""
     ours = conn.get_transaction_status() == psycopg2.extensions.TRANSACTION_STATUS_IDLE
     with conn.cursor() as cur:
         if ours:
             cur.execute('BEGIN')
         for n, path in enumerate(MIGRATIONS, 1):
             cur.execute(path.read_text())
-            cur.execute('INSERT INTO txrelay.schema_version (version, name, checksum) VALUES (%s, %s, %s)',
+            cur.execute('INSERT INTO txrelay.schema_version (version, name, checksum) '
+                        'VALUES (%s, %s, %s)',
                         (n, path.name, hashlib.sha256(path.read_bytes()).hexdigest()))
         for path in FUNCTIONS:
             cur.execute(path.read_text())
@@ -120,7 +127,8 @@ def server():
 
 
 class Session:
-    """One connection with short-hands. Every call is its own transaction unless begin() was called."""
+    """One connection with short-hands. Every call is its own transaction unless begin() was
+    called."""
 
     def __init__(self, conn):
         self.conn = conn
@@ -143,7 +151,8 @@ class Session:
     def dicts(self, sql, *args):
         with self.conn.cursor() as cur:
             cur.execute(sql, args or None)
-            return [{c.name: plain(v) for c, v in zip(cur.description, row)} for row in cur.fetchall()]
+            return [{c.name: plain(v) for c, v in zip(cur.description, row)}
+                    for row in cur.fetchall()]
 
     def dict(self, sql, *args):
         rows = self.dicts(sql, *args)
@@ -167,7 +176,8 @@ class Session:
             if self.conn.get_transaction_status() != psycopg2.extensions.TRANSACTION_STATUS_IDLE:
                 return False
             self.conn.set_session(isolation_level=RC, autocommit=True)
-            self.rows('RESET SESSION AUTHORIZATION; UNLISTEN *; SELECT pg_advisory_unlock_all(); CLOSE ALL; RESET ALL; '
+            self.rows('RESET SESSION AUTHORIZATION; UNLISTEN *; '
+                      'SELECT pg_advisory_unlock_all(); CLOSE ALL; RESET ALL; '
                       'DISCARD TEMP; DEALLOCATE ALL; SELECT 1')
             return True
         except psycopg2.Error:
@@ -178,8 +188,9 @@ def plain(value):
     return bytes(value) if isinstance(value, memoryview) else value
 
 
-# What the last test left. As replica no trigger fires: records that never change can be emptied. A table
-# without a page has no rows: most tests touch few tables, and emptying all of them costs more than a test.
+# What the last test left. As replica no trigger fires: records that never change can be emptied. A
+# table without a page has no rows: most tests touch few tables, and emptying all of them costs more
+# than a test.
 EMPTY = """
 SET session_replication_role = replica;
 DO $$
@@ -187,8 +198,10 @@ DECLARE
     v_tables text;
 BEGIN
     SELECT string_agg(c.oid::regclass::text, ', ') INTO v_tables FROM pg_class c
-        WHERE c.relnamespace = 'txrelay'::regnamespace AND c.relkind = 'r' AND pg_relation_size(c.oid) > 0
-        AND c.relname NOT IN ('schema_version', 'schema_functions', 'high_water', 'notify_queue', 'retention', 'webhook_position');
+        WHERE c.relnamespace = 'txrelay'::regnamespace AND c.relkind = 'r'
+        AND pg_relation_size(c.oid) > 0
+        AND c.relname NOT IN ('schema_version', 'schema_functions', 'high_water', 'notify_queue',
+        'retention', 'webhook_position');
     IF v_tables IS NOT NULL THEN
         EXECUTE 'TRUNCATE ' || v_tables || ' RESTART IDENTITY CASCADE';
     END IF;
@@ -225,7 +238,8 @@ class Case(unittest.TestCase):
     """A database with the schema, no rows but the account alice (number 1, lock key 42)."""
     FRESH = False  # a test that changes the schema asks for a database of its own
     WIDE = False  # alice's policy lets applications pay any tip and take any priority
-    now = 'clock_timestamp()'  # what claims and scans take for the time; a test may set one that stands
+    # what claims and scans take for the time; a test may set one that stands
+    now = 'clock_timestamp()'
 
     def setUp(self):
         self.server = server()
@@ -247,14 +261,16 @@ class Case(unittest.TestCase):
             self.policy(tip_cap=str(2**128 - 1), priority_max=1000)
 
     def tearDown(self):
-        """Every session ends or is as a new one, and gives up its locks, before the next test begins."""
+        """Every session ends or is as a new one, and gives up its locks, before the next test
+        begins."""
         ended = []
         for s in self.opened:
             if not (s.lasts and s.renew()):
                 s.conn.close()
                 ended.append(s.pid)
         root = Session(self.server.connect())
-        wait_until(lambda: root.value('SELECT count(*) FROM pg_stat_activity WHERE pid = ANY (%s)', ended) == 0, 'end')
+        wait_until(lambda: root.value('SELECT count(*) FROM pg_stat_activity WHERE pid = ANY (%s)',
+                                      ended) == 0, 'end')
         root.conn.close()
 
     def session(self, user):
@@ -263,7 +279,8 @@ class Case(unittest.TestCase):
         return s
 
     def lasting(self, user):
-        """The session of this user that tests pass on to one another: what it has compiled is half the time of a test."""
+        """The session of this user that tests pass on to one another: what it has compiled is half
+        the time of a test."""
         if self.FRESH:
             return self.session(user)
         s = _lasting.get(user)
@@ -291,10 +308,14 @@ class Case(unittest.TestCase):
         return said
 
     def one_line(self, error, sql):
-        """An error of ours names in its context the function that an application called, and no other one."""
+        """An error of ours names in its context the function that an application called, and no
+        other one."""
         called = set(re.findall(r'txrelay\.(\w+)\(', sql))
-        if called and called <= APPLICATION and (error.pgcode.startswith('TR') or error.pgcode == '42501'):
-            self.assertRegex(error.diag.context or '', r'\A(PL/pgSQL function (txrelay\.)?(%s)\([^\n]*\) line \d+ at RAISE)?\Z'
+        if called and called <= APPLICATION and (error.pgcode.startswith('TR')
+                                                 or error.pgcode == '42501'):
+            self.assertRegex(error.diag.context or '', r'\A(PL/pgSQL function '
+                                                       r'(txrelay\.)?(%s)\([^\n]*\) line \d+ at '
+                                                       r'RAISE)?\Z'
                              % '|'.join(called))
 
     # ---- overlap ----
@@ -306,7 +327,8 @@ class Case(unittest.TestCase):
     def overlap(self, session, call):
         """The same for a call that uses this session."""
         call = Background(session, call)
-        wait_until(lambda: self.owner_sees_blocked(session.pid) or not call.thread.is_alive(), 'a session waits')
+        wait_until(lambda: self.owner_sees_blocked(session.pid) or not call.thread.is_alive(),
+                   'a session waits')
         self.assertTrue(call.thread.is_alive(), f'nothing made it wait: {call.result} {call.error}')
         return call
 
@@ -322,11 +344,13 @@ class Case(unittest.TestCase):
         return s
 
     def heard(self, listener):
-        """All notifications committed until now, as (channel, payload): a sentinel of ours ends them. Every listener gets
-        every sentinel, so one of an earlier call must not end them."""
+        """All notifications committed until now, as (channel, payload): a sentinel of ours ends
+        them. Every listener gets every sentinel, so one of an earlier call must not end them."""
         self.sentinels = getattr(self, 'sentinels', 0) + 1
         self.owner.rows("SELECT pg_notify('sentinel', %s)", str(self.sentinels))
-        self.wait_heard(listener, lambda n: (n.channel, n.payload) == ('sentinel', str(self.sentinels)), 'the sentinel')
+        self.wait_heard(listener, lambda n: (n.channel, n.payload) == ('sentinel',
+                                                                       str(self.sentinels)),
+                                                                       'the sentinel')
         got = [(n.channel, n.payload) for n in listener.conn.notifies if n.channel != 'sentinel']
         listener.conn.notifies.clear()
         return got
@@ -344,7 +368,8 @@ class Case(unittest.TestCase):
 
     def register(self, s, alias, lock_key, genesis=b'\1' * 32, account_id=None, address=None):
         return s.value('SELECT txrelay.relay_register(%s, %s, %s, %s, %s, %s)', alias,
-                       account_id or h32(alias), 'sr25519', genesis, address or '5' + alias, lock_key)
+                       account_id or h32(alias), 'sr25519', genesis, address or '5' + alias,
+                       lock_key)
 
     def claim(self, s, holder='relay-a', lock=False, e1=3000, e2=9000, after_ms=0, account=None):
         return s.dict("SELECT * FROM txrelay.leader_claim(%s, %s, %s, %s, %s, %s, "
@@ -358,14 +383,18 @@ class Case(unittest.TestCase):
 
     def enqueue(self, count=1, call=b'\0\1', **options):
         names = ''.join(f', {k} => %s' for k in options)
-        return [self.app.value(f"SELECT txrelay.enqueue('alice', %s{names})", call, *options.values())
+        return [self.app.value(f"SELECT txrelay.enqueue('alice', %s{names})", call,
+                               *options.values())
                 for _ in range(count)]
 
     def admit(self, s, epoch, ids, nonces, hashes=None, tips=None, version=1):
         n = len(ids)
-        return s.value('SELECT txrelay.leader_admit(%s, %s, %s::bigint[], %s::bigint[], %s::bytea[], %s::bytea[], '
-                       '%s::numeric[], %s::bigint[], %s::bigint[], 100, %s, 10)', self.alice, epoch, ids, nonces,
-                       hashes or [h32(x) for x in nonces], [b'\x84' + h32(x) for x in nonces], tips or [0] * n,
+        return s.value('SELECT txrelay.leader_admit(%s, %s, %s::bigint[], %s::bigint[], '
+                       '%s::bytea[], %s::bytea[], '
+                       '%s::numeric[], %s::bigint[], %s::bigint[], 100, %s, 10)', self.alice, epoch,
+                       ids, nonces,
+                       hashes or [h32(x) for x in nonces], [b'\x84' + h32(x) for x in nonces],
+                       tips or [0] * n,
                        [64] * n, [128] * n, version)
 
     def pending(self, count=1, first=0, epoch=None, **options):
@@ -375,51 +404,68 @@ class Case(unittest.TestCase):
         self.admit(self.relay, epoch, ids, list(range(first, first + count)))
         return epoch, ids
 
-    def attempt(self, s, epoch, nonces, hashes, reason='era', tip=0, filler=None, outcome=None, stop=None, version=1):
+    def attempt(self, s, epoch, nonces, hashes, reason='era', tip=0, filler=None, outcome=None,
+                stop=None, version=1):
         n = len(nonces)
-        return s.value('SELECT txrelay.leader_attempt(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], %s::numeric[], '
-                       '%s::bigint[], %s::bigint[], 100, %s, 20, %s::text[], %s::int[], %s::text[], %s::text[])',
-                       self.alice, epoch, nonces, hashes, [b'\x84' + x for x in hashes], [tip] * n, [None] * n,
+        return s.value('SELECT txrelay.leader_attempt(%s, %s, %s::bigint[], %s::bytea[], '
+                       '%s::bytea[], %s::numeric[], '
+                       '%s::bigint[], %s::bigint[], 100, %s, 20, %s::text[], %s::int[], '
+                       '%s::text[], %s::text[])',
+                       self.alice, epoch, nonces, hashes, [b'\x84' + x for x in hashes], [tip] * n,
+                       [None] * n,
                        [None] * n, version, [reason] * n, [filler] * n, [outcome] * n, [stop] * n)
 
     def state(self, s, epoch, *rows):
         """rows: (nonce, hash, state[, block_hash[, block_number[, error]]])"""
         rows = [tuple(r) + (None,) * (6 - len(r)) for r in rows]
         columns = [list(c) for c in zip(*rows)]
-        return s.value('SELECT txrelay.leader_record_status(%s, %s, %s::bigint[], %s::bytea[], %s::text[], %s::bytea[], '
+        return s.value('SELECT txrelay.leader_record_status(%s, %s, %s::bigint[], %s::bytea[], '
+                       '%s::text[], %s::bytea[], '
                        '%s::bigint[], %s::text[])', self.alice, epoch, *columns)
 
     def finish(self, s, epoch, *rows):
-        """rows: (nonce, hash, block_hash, outcome[, error]); as of block 7, unless the nonce is given back."""
+        """rows: (nonce, hash, block_hash, outcome[, error]); as of block 7, unless the nonce is
+        given back."""
         rows = [tuple(r) + (None,) * (5 - len(r)) for r in rows]
         nonces, hashes, blocks, outcomes, errors = [list(c) for c in zip(*rows)]
-        return s.value('SELECT txrelay.leader_finish(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], %s::bigint[], '
-                       '%s::int[], %s::text[], %s::text[], %s::numeric[])', self.alice, epoch, nonces, hashes, blocks,
-                       [7 if b or o in ('usurped', 'unknown') else None for b, o in zip(blocks, outcomes)],
+        return s.value('SELECT txrelay.leader_finish(%s, %s, %s::bigint[], %s::bytea[], '
+                       '%s::bytea[], %s::bigint[], '
+                       '%s::int[], %s::text[], %s::text[], %s::numeric[])', self.alice, epoch,
+                       nonces, hashes, blocks,
+                       [7 if b or o in ('usurped', 'unknown') else None
+                        for b, o in zip(blocks, outcomes)],
                        [2] * len(rows), outcomes, errors, [125] * len(rows))
 
     def requeue(self, s, epoch, *rows):
-        """rows: (nonce, outcome[, error[, hash[, block_hash]]]), as the chain says it; of block 7."""
+        """rows: (nonce, outcome[, error[, hash[, block_hash]]]), as the chain says it; of block
+        7."""
         rows = [tuple(r) + (None,) * (5 - len(r)) for r in rows]
         nonces, outcomes, errors, hashes, blocks = [list(c) for c in zip(*rows)]
-        return s.value('SELECT txrelay.leader_requeue(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], %s::bigint[], '
-                       '%s::int[], %s::text[], %s::text[], %s::numeric[])', self.alice, epoch, nonces, hashes, blocks,
+        return s.value('SELECT txrelay.leader_requeue(%s, %s, %s::bigint[], %s::bytea[], '
+                       '%s::bytea[], %s::bigint[], '
+                       '%s::int[], %s::text[], %s::text[], %s::numeric[])', self.alice, epoch,
+                       nonces, hashes, blocks,
                        [b and 7 for b in blocks], [b and 2 for b in blocks], outcomes, errors,
                        [b and 125 for b in blocks])
 
     def fill(self, s, epoch, nonces, outcome='expired', error=None, tag='fill'):
         n = len(nonces)
-        return s.value('SELECT txrelay.leader_fill(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], %s::bytea[], '
-                       '%s::numeric[], %s::bigint[], %s::bigint[], 100, 1, 20, %s::text[], %s::text[])', self.alice,
-                       epoch, nonces, [b'\0\0'] * n, [h32(f'{tag}{x}') for x in nonces], [b'\x84'] * n, [0] * n,
+        return s.value('SELECT txrelay.leader_fill(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], '
+                       '%s::bytea[], '
+                       '%s::numeric[], %s::bigint[], %s::bigint[], 100, 1, 20, %s::text[], '
+                       '%s::text[])', self.alice,
+                       epoch, nonces, [b'\0\0'] * n, [h32(f'{tag}{x}') for x in nonces],
+                       [b'\x84'] * n, [0] * n,
                        [None] * n, [None] * n, [outcome] * n, [error] * n)
 
     def row(self, nonce):
-        return self.owner.dict('SELECT * FROM txrelay.pending_transactions WHERE account = %s AND nonce = %s',
+        return self.owner.dict('SELECT * FROM txrelay.pending_transactions WHERE account = %s '
+                               'AND nonce = %s',
                                self.alice, nonce)
 
     def attempts(self, nonce):
-        return self.owner.dicts('SELECT * FROM txrelay.attempts WHERE account = %s AND nonce = %s ORDER BY number',
+        return self.owner.dicts('SELECT * FROM txrelay.attempts WHERE account = %s AND nonce = %s '
+                                'ORDER BY number',
                                 self.alice, nonce)
 
     def status(self, tx):
@@ -427,40 +473,49 @@ class Case(unittest.TestCase):
 
     def account(self):
         """The row, with its leadership and the lease that it has part in."""
-        return self.owner.dict('''SELECT l.*, a.*, coalesce(r.heartbeat, l.heartbeat) AS heartbeat, coalesce(r.expiry_1, l.expiry_1)
+        return self.owner.dict('''SELECT l.*, a.*, coalesce(r.heartbeat, l.heartbeat) AS heartbeat,
+            coalesce(r.expiry_1, l.expiry_1)
             AS expiry_1, coalesce(r.expiry_2, l.expiry_2) AS expiry_2,
             greatest(a.seen_block, l.seen_block, r.seen_block) AS seen_block
             FROM txrelay.accounts a JOIN txrelay.leadership l ON l.subject = a.account
-            LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder WHERE a.account = %s''', self.alice)
+            LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder
+            WHERE a.account = %s''', self.alice)
 
     def facts(self, epoch):
         return self.relay.dict('SELECT * FROM txrelay.leader_account(%s, %s)', self.alice, epoch)
 
     def look(self, epoch):
-        return self.relay.dicts('SELECT * FROM txrelay.leader_poll_requests(%s, %s)', self.alice, epoch)
+        return self.relay.dicts('SELECT * FROM txrelay.leader_poll_requests(%s, %s)', self.alice,
+                                epoch)
 
     def snapshot(self, epoch):
-        return self.relay.dicts('SELECT * FROM txrelay.leader_snapshot(%s, %s, -1, 100)', self.alice, epoch)
+        return self.relay.dicts('SELECT * FROM txrelay.leader_snapshot(%s, %s, -1, 100)',
+                                self.alice, epoch)
 
     def finished(self, nonce):
-        return self.owner.dict('SELECT * FROM txrelay.finished_transactions WHERE account = %s AND nonce = %s',
+        return self.owner.dict('SELECT * FROM txrelay.finished_transactions WHERE account = %s '
+                               'AND nonce = %s',
                                self.alice, nonce)
 
     def history(self, tx):
         return self.app.dicts('SELECT * FROM txrelay.history(%s)', tx)
 
     def policy(self, **values):
-        return self.relay.value("SELECT txrelay.account_policy('alice', %s::jsonb)", json.dumps(values))
+        return self.relay.value("SELECT txrelay.account_policy('alice', %s::jsonb)",
+                                json.dumps(values))
 
     @contextlib.contextmanager
     def work_on(self, session, *tables):
-        """A transaction of the session. When it ends, the list holds for each table (rows read, rows updated, of these HOT).
-        The server's counters still hold earlier transactions of a session that has not reported them (it does so once a
-        second at most), so these are differences."""
+        """A transaction of the session. When it ends, the list holds for each table (rows read,
+        rows updated, of these HOT). The server's counters still hold earlier transactions of a
+        session that has not reported them (it does so once a second at most), so these are
+        differences."""
         def counters():
             return [session.one("""
-                SELECT pg_stat_get_xact_tuples_returned(o) + coalesce((SELECT sum(pg_stat_get_xact_tuples_fetched(indexrelid))
-                                                                       FROM pg_index WHERE indrelid = o), 0)::int8,
+                SELECT pg_stat_get_xact_tuples_returned(o) + coalesce((SELECT
+                sum(pg_stat_get_xact_tuples_fetched(indexrelid))
+                                                                       FROM pg_index WHERE indrelid
+                                                                       = o), 0)::int8,
                        pg_stat_get_xact_tuples_updated(o), pg_stat_get_xact_tuples_hot_updated(o)
                 FROM CAST(%s AS regclass) o""", f'txrelay.{table}') for table in tables]
         work = []

@@ -1,4 +1,5 @@
-"""outbox_max bounds what waits, whichever way it comes in and whatever is rolled back (docs/design.md, "How many may wait")."""
+"""outbox_max bounds what waits, whichever way it comes in and whatever is rolled back
+(docs/design.md, "How many may wait")."""
 import itertools
 
 import psycopg2
@@ -18,10 +19,13 @@ class Bounds(FeedCase):
     def setUp(self):
         super().setUp()
         self.root = root = self.superuser()
-        # As if the default were lower: accounts without a policy take the short way through enqueue.
-        root.rows("CREATE OR REPLACE FUNCTION txrelay.outbox_most(p_policy jsonb) RETURNS bigint LANGUAGE sql STABLE AS "
+        # As if the default were lower: accounts without a policy take the short way through
+        # enqueue.
+        root.rows("CREATE OR REPLACE FUNCTION txrelay.outbox_most(p_policy jsonb) RETURNS bigint "
+                  "LANGUAGE sql STABLE AS "
                   f"'SELECT {MOST}::bigint'")
-        root.rows('GRANT SELECT ON txrelay.outbox_room TO app, relay')  # a thief who sees more than applications do
+        # a thief who sees more than applications do
+        root.rows('GRANT SELECT ON txrelay.outbox_room TO app, relay')
         if not root.value("SELECT count(*) FROM pg_roles WHERE rolname = 'desk'"):
             root.rows('CREATE ROLE desk; GRANT desk TO app; GRANT txrelay_app TO desk')
         root.rows('GRANT SELECT ON txrelay.outbox_room TO desk')
@@ -61,7 +65,8 @@ class Bounds(FeedCase):
         self.call(s, "enqueue_many('alice', array_fill('\\x01'::bytea, ARRAY[3]))")
 
     def many_searching(self, s):
-        self.call(s, "enqueue_many('5alice', ARRAY['\\x01'::bytea, '\\x01'], ARRAY[%s, NULL])", f'm{next(self.numbers)}')
+        self.call(s, "enqueue_many('5alice', ARRAY['\\x01'::bytea, '\\x01'], ARRAY[%s, NULL])",
+                  f'm{next(self.numbers)}')
 
     def signed(self, s):
         self.call(s, 'enqueue_signed(%s)', extrinsic(f's{next(self.numbers)}'))
@@ -71,7 +76,8 @@ class Bounds(FeedCase):
 
     def token(self, s):
         values = ['alice', '01', f't{next(self.numbers)}', *[None] * 12, h32('shop').hex()]
-        self.assertIsNotNone(s.value(f"EXECUTE enqueue({', '.join(['%s'] * len(values))})", *values))
+        self.assertIsNotNone(s.value(f"EXECUTE enqueue({', '.join(['%s'] * len(values))})",
+                                     *values))
 
     def feed(self, s):
         number = s.value("SELECT last_number + 1 FROM txrelay.feed_cursors WHERE name = 'prices'")
@@ -79,7 +85,8 @@ class Bounds(FeedCase):
 
     strict = enqueue_one
 
-    WAYS = ('enqueue_one', 'keyed', 'searching', 'delayed', 'created', 'as_group', 'many', 'many_searching', 'signed', 'retried', 'token',
+    WAYS = ('enqueue_one', 'keyed', 'searching', 'delayed', 'created', 'as_group', 'many',
+            'many_searching', 'signed', 'retried', 'token',
             'strict', 'feed')
     ROLES = {'as_group': 'desk', 'token': 'token/shop', 'feed': 'feed/prices', 'retried': 'desk'}
     WHOLE = {'feed': 2}  # a batch is taken if there is room for one of its calls
@@ -92,9 +99,11 @@ class Bounds(FeedCase):
         """Nothing waits; two sessions that use this way."""
         for s in itertools.chain(*self.users.values()):  # what failed may have left a transaction
             s.conn.rollback()
-        self.root.rows('TRUNCATE txrelay.outbox, txrelay.outbox_presigned, txrelay.outbox_room, txrelay.retries')
+        self.root.rows('TRUNCATE txrelay.outbox, txrelay.outbox_presigned, txrelay.outbox_room, '
+                       'txrelay.retries')
         self.policy(order='strict' if way == 'strict' else 'any')
-        if way == 'retried' and not self.failed:  # of a role that the login is a member of, and does not enqueue as
+        # of a role that the login is a member of, and does not enqueue as
+        if way == 'retried' and not self.failed:
             self.app.rows('SET ROLE desk')
             for _ in range(CALLS // MOST + 1):
                 ids = self.enqueue(MOST)
@@ -107,14 +116,17 @@ class Bounds(FeedCase):
         return self.users['relay' if way in ('token', 'feed') else 'app']
 
     def waiting(self, way):
-        return self.owner.value('SELECT count(*) FROM (SELECT coalesce(role, creator) AS who FROM txrelay.outbox UNION ALL '
-                                'SELECT coalesce(role, creator) FROM txrelay.outbox_presigned) w WHERE who = %s', self.ROLES.get(way, 'app'))
+        return self.owner.value('SELECT count(*) FROM (SELECT coalesce(role, creator) AS who '
+                                'FROM txrelay.outbox UNION ALL '
+                                'SELECT coalesce(role, creator) FROM txrelay.outbox_presigned) w '
+                                'WHERE who = %s', self.ROLES.get(way, 'app'))
 
     def rooms(self, s):
         return s.rows('SELECT * FROM txrelay.outbox_room ORDER BY id')
 
     def tried(self, s, way, keep=lambda s, before: True, back='ROLLBACK TO s'):
-        """One call; it is taken back if it was refused, or if `keep` does not want it. True: it was refused."""
+        """One call; it is taken back if it was refused, or if `keep` does not want it. True: it
+        was refused."""
         before = self.rooms(s)
         refused = False
         try:
@@ -152,7 +164,8 @@ class Bounds(FeedCase):
                     for _ in range(CALLS):
                         s.begin()
                         refused += self.tried(s, way, keep, 'ROLLBACK')
-                        if s.conn.get_transaction_status() == psycopg2.extensions.TRANSACTION_STATUS_INTRANS:
+                        if (s.conn.get_transaction_status()
+                                == psycopg2.extensions.TRANSACTION_STATUS_INTRANS):
                             s.commit()
                     self.ended(way, name, refused)
 
@@ -165,7 +178,8 @@ class Bounds(FeedCase):
             self.assertGreater(self.waiting(way), MOST - 3)
 
     def test_two_sessions(self):
-        """Each counts what is committed and its own: so many open transactions may hold so many times the bound."""
+        """Each counts what is committed and its own: so many open transactions may hold so many
+        times the bound."""
         for way, level in itertools.product(self.WAYS, ('READ COMMITTED', 'REPEATABLE READ')):
             with self.subTest(way, level=level):
                 sessions = self.begun(way)
@@ -188,10 +202,13 @@ class Bounds(FeedCase):
                 self.assertGreater(self.waiting(way), times * (MOST - 3))
 
     def test_nobody_writes_past_the_functions(self):
-        names = [r[0] for r in self.owner.rows("SELECT rolname FROM pg_roles WHERE rolname IN ('app', 'relay', 'follower', 'nobody')")]
+        names = [r[0] for r in self.owner.rows(
+            "SELECT rolname FROM pg_roles WHERE rolname IN ('app', 'relay', 'follower', 'nobody')")]
         self.assertEqual(len(names), 4)
         for name, table in itertools.product(names, ('outbox', 'outbox_presigned')):
             for right in ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE'):
                 with self.subTest(name, table=table, right=right):
-                    self.assertFalse(self.owner.value('SELECT has_table_privilege(%s, %s, %s)', name, f'txrelay.{table}', right))
-        self.assertFalse(self.owner.value("SELECT has_sequence_privilege('app', 'txrelay.transaction_id', 'UPDATE')"))
+                    self.assertFalse(self.owner.value('SELECT has_table_privilege(%s, %s, %s)',
+                                                      name, f'txrelay.{table}', right))
+        self.assertFalse(self.owner.value("SELECT has_sequence_privilege('app', "
+                                          "'txrelay.transaction_id', 'UPDATE')"))

@@ -1,4 +1,5 @@
-"""What applications cannot do: break a leader's statement, make one wait, lead, or act for one another."""
+"""What applications cannot do: break a leader's statement, make one wait, lead, or act for one
+another."""
 import itertools
 import random
 import threading
@@ -9,22 +10,34 @@ from test_signed import extrinsic
 
 MOST = str(2**128 - 1)
 EXTREMES = {  # of each type that a parameter of an application's function has
-    'text': ["''", "repeat('x', 100000)", r"E'\x01\x1b\x7f\n\r\t'", r"U&'\+01F600\FEFF\202E'", "'0x'", "'0xff'", "'1'", 'NULL'],
-    'bytea': ["''", r"'\x00'", r"'\xff'", "decode(repeat('ff', 1048576), 'hex')", "decode(repeat('ff', 1048577), 'hex')", 'NULL'],
+    'text': ["''", "repeat('x', 100000)", r"E'\x01\x1b\x7f\n\r\t'", r"U&'\+01F600\FEFF\202E'",
+             "'0x'", "'0xff'", "'1'", 'NULL'],
+    'bytea': ["''", r"'\x00'", r"'\xff'", "decode(repeat('ff', 1048576), 'hex')",
+              "decode(repeat('ff', 1048577), 'hex')", 'NULL'],
     'integer': ['-2147483648', '-1', '0', '1', '2147483647', 'NULL'],
     'bigint': ['-9223372036854775808', '-1', '0', '1', '9223372036854775807', 'NULL'],
-    'integer[]': ["'{}'", "'{NULL}'", "'{-1,0,1,1}'", "'[-5:-4]={1,2147483647}'", "'{{1},{-2147483648}}'", 'NULL'],
-    'numeric': ["'NaN'", "'Infinity'", "'-Infinity'", '-1', '0', '0.1', '1e-16383', "('1e131071')", MOST, f'{MOST} + 1', 'NULL'],
-    'timestamp with time zone': ["'infinity'", "'-infinity'", "'294276-12-31 23:59:59Z'", "'4713-01-01 00:00:00Z BC'",
-                                 "'9999-12-31 23:59:59.999999Z'", "'10000-01-01Z'", "'epoch'", 'NULL'],
-    'interval': ["'178000000 years'", "'-178000000 years'", "'0'", "'1 microsecond'", "'-1 day'", "'1000 years'", 'NULL'],
+    'integer[]': ["'{}'", "'{NULL}'", "'{-1,0,1,1}'", "'[-5:-4]={1,2147483647}'",
+                  "'{{1},{-2147483648}}'", 'NULL'],
+    'numeric': ["'NaN'", "'Infinity'", "'-Infinity'", '-1', '0', '0.1', '1e-16383', "('1e131071')",
+                MOST, f'{MOST} + 1', 'NULL'],
+    'timestamp with time zone': ["'infinity'", "'-infinity'", "'294276-12-31 23:59:59Z'",
+                                 "'4713-01-01 00:00:00Z BC'",
+                                 "'9999-12-31 23:59:59.999999Z'", "'10000-01-01Z'", "'epoch'",
+                                 'NULL'],
+    'interval': ["'178000000 years'", "'-178000000 years'", "'0'", "'1 microsecond'", "'-1 day'",
+                 "'1000 years'", 'NULL'],
     'xid': ["'0'", "'2'", "'4294967295'", 'NULL'],
-    'bytea[]': ["'{}'", "ARRAY[NULL]::bytea[]", r"ARRAY[['\x01', '\x02'], ['\x03', '\x04']]::bytea[]",
-                r"'[-5:-4]={\\x01,\\x02}'::bytea[]", "array_fill('\\x01'::bytea, ARRAY[100001])", 'NULL'],
-    'text[]': ["'{}'", "ARRAY[NULL]::text[]", "ARRAY['']::text[]", "ARRAY[['k', 'l']]::text[]", "ARRAY[repeat('x', 201)]", 'NULL'],
+    'bytea[]': ["'{}'", "ARRAY[NULL]::bytea[]",
+                r"ARRAY[['\x01', '\x02'], ['\x03', '\x04']]::bytea[]",
+                r"'[-5:-4]={\\x01,\\x02}'::bytea[]", "array_fill('\\x01'::bytea, ARRAY[100001])",
+                'NULL'],
+    'text[]': ["'{}'", "ARRAY[NULL]::text[]", "ARRAY['']::text[]", "ARRAY[['k', 'l']]::text[]",
+               "ARRAY[repeat('x', 201)]", 'NULL'],
 }
-GOOD = {'text': "'x'", 'bytea': r"'\x0001'", 'integer': '0', 'integer[]': "'{1}'", 'bigint': '1', 'numeric': '5',
-        'timestamp with time zone': "clock_timestamp() + interval '1 h'", 'interval': "'1 h'", 'xid': "'3'", 'bytea[]': r"ARRAY['\x0001']::bytea[]",
+GOOD = {'text': "'x'", 'bytea': r"'\x0001'", 'integer': '0', 'integer[]': "'{1}'", 'bigint': '1',
+        'numeric': '5',
+        'timestamp with time zone': "clock_timestamp() + interval '1 h'", 'interval': "'1 h'",
+        'xid': "'3'", 'bytea[]': r"ARRAY['\x0001']::bytea[]",
         'text[]': "ARRAY['key']::text[]"}
 REFUSED = ('TR010', 'TR011', 'TR012', '22')  # by us, or by Postgres while it reads the argument
 
@@ -39,24 +52,31 @@ class Harm(Case):
     def statement(self, name, types, *values):
         """A statement of the relay's as it is in store/sql."""
         self.relay.rows('DEALLOCATE ALL')
-        self.relay.rows(f'PREPARE s ({types}) AS ' + (ROOT / 'store' / 'sql' / f'{name}.sql').read_text())
+        self.relay.rows(f'PREPARE s ({types}) AS '
+                        + (ROOT / 'store' / 'sql' / f'{name}.sql').read_text())
         return self.relay.rows(f"EXECUTE s ({', '.join(['%s'] * len(values))})", *values)
 
     def read(self):
         """The ids that may be admitted, and what is said of those that are passed over."""
-        rows = self.statement('read_outbox', 'int, bigint, int, bigint, bigint', self.alice, self.epoch, 1000, 0, 10)
-        return [r[0] for r in rows if r[1] is not None], [(r[0], r[4]) for r in rows if r[1] is None]
+        rows = self.statement('read_outbox', 'int, bigint, int, bigint, bigint', self.alice,
+                              self.epoch, 1000, 0, 10)
+        return [r[0] for r in rows if r[1] is not None], [(r[0], r[4]) for r in rows
+                                                          if r[1] is None]
 
     def leader_pass(self):
         """Everything that a leader does while nothing is new. Returns what it may admit."""
         self.statement('poll_requests', 'int, bigint', self.alice, self.epoch)
-        self.statement('find_due', 'int[], bigint[], bigint[], int', [self.alice], [self.epoch], [None], 2**31 - 1)
-        self.statement('read_snapshot', 'int, bigint, bigint, int', self.alice, self.epoch, -1, 1000)
+        self.statement('find_due', 'int[], bigint[], bigint[], int', [self.alice], [self.epoch],
+                       [None], 2**31 - 1)
+        self.statement('read_snapshot', 'int, bigint, bigint, int', self.alice, self.epoch, -1,
+                       1000)
         return self.read()[0]
 
     def end_all(self):
-        """The rest of a leader's work: new bytes, statuses, and every pending transaction in a final block."""
-        pending = self.owner.rows('SELECT nonce, id FROM txrelay.pending_transactions ORDER BY nonce')
+        """The rest of a leader's work: new bytes, statuses, and every pending transaction in a
+        final block."""
+        pending = self.owner.rows('SELECT nonce, id FROM txrelay.pending_transactions '
+                                  'ORDER BY nonce')
         if not pending:
             return
         nonces, hashes = [p[0] for p in pending], [h32(f'again {p[0]}') for p in pending]
@@ -65,11 +85,13 @@ class Harm(Case):
         for _, tx in pending:
             self.app.rows('SELECT * FROM txrelay.status(%s::bigint)', tx)
             self.app.rows('SELECT * FROM txrelay.history(%s)', tx)
-        self.finish(self.relay, self.epoch, *((n, h, h32('block'), 'ok') for n, h in zip(nonces, hashes)))
+        self.finish(self.relay, self.epoch,
+                    *((n, h, h32('block'), 'ok') for n, h in zip(nonces, hashes)))
 
     def admit_all(self):
         ids = self.leader_pass()
-        first = self.owner.value('SELECT coalesce(next_nonce, 0) FROM txrelay.accounts WHERE account = %s', self.alice)
+        first = self.owner.value('SELECT coalesce(next_nonce, 0) FROM txrelay.accounts '
+                                 'WHERE account = %s', self.alice)
         if ids:
             self.admit(self.relay, self.epoch, ids, list(range(first, first + len(ids))),
                        hashes=[h32(f'{first + n}') for n in range(len(ids))])
@@ -81,15 +103,19 @@ class Extremes(Harm):
 
     def functions(self):
         """Those that an application may call, with their parameters' names, types and defaults."""
-        return self.owner.rows("""SELECT p.proname, p.proargnames[1:p.pronargs], array(SELECT format_type(t, NULL)
-            FROM unnest(p.proargtypes::oid[]) WITH ORDINALITY u (t, n) ORDER BY n), p.pronargs - p.pronargdefaults
-            FROM pg_proc p WHERE p.pronamespace = 'txrelay'::regnamespace AND has_function_privilege('app', p.oid, 'EXECUTE')
+        return self.owner.rows("""SELECT p.proname, p.proargnames[1:p.pronargs], array(SELECT
+            format_type(t, NULL)
+            FROM unnest(p.proargtypes::oid[]) WITH ORDINALITY u (t, n)
+            ORDER BY n), p.pronargs - p.pronargdefaults
+            FROM pg_proc p WHERE p.pronamespace = 'txrelay'::regnamespace
+            AND has_function_privilege('app', p.oid, 'EXECUTE')
             ORDER BY 1""")
 
     def call(self, name, arguments):
         """True if it is accepted; a refusal must be one that names what is wrong."""
         try:
-            self.app.rows(f"SELECT * FROM txrelay.{name}({', '.join(f'{k} => {v}' for k, v in arguments.items())})")
+            self.app.rows("SELECT * FROM "
+                        f"txrelay.{name}({', '.join(f'{k} => {v}' for k, v in arguments.items())})")
             return True
         except self.app.conn.Error as e:
             self.assertTrue(e.pgcode.startswith(REFUSED), f'{name} {arguments}: {e.pgcode} {e}')
@@ -118,32 +144,38 @@ class Extremes(Harm):
             names = names or []
             for at, (parameter, kind) in enumerate(zip(names, types)):
                 for extreme in EXTREMES[kind]:
-                    self.call(name, self.arguments(names, types, required, queued, **{parameter: extreme}))
+                    self.call(name, self.arguments(names, types, required, queued,
+                                                   **{parameter: extreme}))
                     tried += 1
             self.leader_pass()
         self.assertGreater(tried, 200)
         self.enqueue()
         while self.admit_all():
             pass
-        self.assertEqual(self.owner.rows("SELECT id FROM txrelay.outbox WHERE not_before IS NULL OR not_before < now()"), [])
+        self.assertEqual(self.owner.rows("SELECT id FROM txrelay.outbox WHERE not_before IS NULL "
+                                         "OR not_before < now()"), [])
         self.round()
 
     def test_pairs_of_parameters(self):
-        """Of each two options of enqueue and enqueue_many each pair of values that are accepted alone, without the large
-        ones, and some of the others; of the other functions some of all."""
+        """Of each two options of enqueue and enqueue_many each pair of values that are accepted
+        alone, without the large ones, and some of the others; of the other functions some of
+        all."""
         chosen, tried, accepted = random.Random(13), 0, 0
         queued, = self.enqueue()
         for name, names, types, required in self.functions():
             values = {n: EXTREMES[t] for n, t in zip(names or [], types)}
             many = name in ('enqueue', 'enqueue_many')
             alone = {n: [v for v in EXTREMES[t] if 'repeat(' not in v and 'array_fill(' not in v and
-                         self.call(name, self.arguments(names, types, required, queued, **{n: v}))] if many else []
+                         self.call(name, self.arguments(names, types, required, queued, **{n: v}))]
+                         if many else []
                      for n, t in zip(names or [], types)}
             for a, b in itertools.combinations(values, 2):
                 pairs = list(itertools.product(values[a], values[b]))
-                pairs = set(itertools.product(alone[a], alone[b])) | set(chosen.sample(pairs, min(len(pairs), 3 if many else 8)))
+                pairs = set(itertools.product(alone[a], alone[b])) | set(
+                    chosen.sample(pairs, min(len(pairs), 3 if many else 8)))
                 for x, y in sorted(pairs):
-                    accepted += self.call(name, self.arguments(names, types, required, queued, **{a: x, b: y}))
+                    accepted += self.call(name, self.arguments(names, types, required, queued,
+                                                               **{a: x, b: y}))
                     tried += 1
             self.leader_pass()
         self.assertGreater(tried, 1000)
@@ -152,10 +184,13 @@ class Extremes(Harm):
 
     def test_times_that_are_no_times_are_refused(self):
         for argument in ('deadline', 'not_before'):
-            for value in ('infinity', '10000-01-01Z') + (('-infinity',) if argument == 'not_before' else ()):
+            for value in ('infinity', '10000-01-01Z') + (('-infinity',) if argument == 'not_before'
+                                                         else ()):
                 for call in (f"txrelay.enqueue('alice', '\\x01', {argument} => '{value}')",
-                             f"txrelay.enqueue_many('alice', ARRAY['\\x01']::bytea[], {argument} => '{value}')"):
-                    self.refused('TR011', self.app.rows, f'SELECT {call}', text=(argument, 'before the year 10000', 'Leave it out'))
+                             f"txrelay.enqueue_many('alice', ARRAY['\\x01']::bytea[], {argument} "
+                             f"=> '{value}')"):
+                    self.refused('TR011', self.app.rows, f'SELECT {call}',
+                                 text=(argument, 'before the year 10000', 'Leave it out'))
         self.assertEqual(self.count('outbox'), 0)
 
     def test_rows_that_are_there_already(self):
@@ -166,8 +201,10 @@ class Extremes(Harm):
             self.owner.rows(f'UPDATE txrelay.outbox SET {column} = %s WHERE id = %s', value, tx)
         self.assertEqual(self.admit_all(), [ids[0], ids[2], ids[4], ids[6], ids[7]])
         self.assertEqual(self.status(ids[1])['outcome'], 'expired')
-        self.owner.rows("UPDATE txrelay.pending_transactions SET deadline = 'infinity' WHERE id = %s", ids[6])
-        self.owner.rows("UPDATE txrelay.pending_transactions SET deadline = '-infinity' WHERE id = %s", ids[7])
+        self.owner.rows("UPDATE txrelay.pending_transactions SET deadline = 'infinity' "
+                        "WHERE id = %s", ids[6])
+        self.owner.rows("UPDATE txrelay.pending_transactions SET deadline = '-infinity' "
+                        "WHERE id = %s", ids[7])
         self.leader_pass()
         self.owner.rows("UPDATE txrelay.pending_transactions SET deadline = 'infinity'")
         self.owner.rows("UPDATE txrelay.outbox SET not_before = 'infinity'")
@@ -194,17 +231,22 @@ class Locks(Harm):
             free, held = self.read()
             self.assertEqual(free, [ids[0], ids[2]])
             self.assertEqual([h[0] for h in held], [ids[1]])
-            for part in (f'backend {self.other.pid}', 'user app', 'batch job', 'idle in transaction'):
+            for part in (f'backend {self.other.pid}', 'user app', 'batch job',
+                         'idle in transaction'):
                 self.assertIn(part, held[0][1])
             self.assertIn('blocked by backend', self.status(ids[1])['error'])
             first = self.account()['next_nonce'] or 0
-            self.refused('TR002', self.admit, self.relay, self.epoch, ids, [first, first + 1, first + 2],
-                         text=('2 of 3', f'transaction {ids[1]} is blocked by backend {self.other.pid}', 'user app'))
-            self.refused('TR002', self.relay.rows, 'SELECT txrelay.leader_reject(%s, %s, %s, %s, %s)', self.alice, self.epoch,
+            self.refused('TR002', self.admit, self.relay, self.epoch, ids,
+                         [first, first + 1, first + 2],
+                         text=('2 of 3', f'transaction {ids[1]} is blocked by backend '
+                                         f'{self.other.pid}', 'user app'))
+            self.refused('TR002', self.relay.rows,
+                         'SELECT txrelay.leader_reject(%s, %s, %s, %s, %s)', self.alice, self.epoch,
                          [ids[1]], ['failed'], ['x'], text=f'transaction {ids[1]} is blocked by')
             self.assertEqual(self.status(ids[0])['error'], None)
             self.other.rollback()
-            self.assertEqual(self.read(), (ids, []))  # not forgotten, though the lock has left its trace in the row
+            # not forgotten, though the lock has left its trace in the row
+            self.assertEqual(self.read(), (ids, []))
             self.assertIsNone(self.status(ids[1])['error'])
             self.admit_all()
             self.assertEqual(self.count('outbox'), 0)
@@ -221,7 +263,8 @@ class Locks(Harm):
     def test_what_is_held_for_long_is_shown(self):
         ids = self.enqueue(2)
         self.holds('SELECT txrelay.bump(%s, 5)', ids[0])
-        sql = "SELECT id, since IS NOT NULL, reason FROM txrelay.blocked_accounts WHERE account = 'alice'"
+        sql = ("SELECT id, since IS NOT NULL, reason FROM txrelay.blocked_accounts "
+               "WHERE account = 'alice'")
         wait_until(lambda: self.app.rows(sql), 'it has been held for 3 s')
         tx, since, reason = self.app.one(sql)
         self.assertEqual((tx, since), (ids[0], True))
@@ -230,10 +273,13 @@ class Locks(Harm):
         self.assertEqual(self.app.rows(sql), [])
 
     def test_a_held_row_of_each_kind_is_named_everywhere(self):
-        """In the log (what is read as passed over), in blocked_accounts, and in waits of its transaction."""
+        """In the log (what is read as passed over), in blocked_accounts, and in waits of its
+        transaction."""
         plain, later = self.enqueue(2)
-        signed = [self.app.value('SELECT txrelay.enqueue_signed(%s)', extrinsic(text)) for text in ('new', 'its turn')]
-        self.owner.rows("UPDATE txrelay.outbox SET not_before = clock_timestamp() - interval '1 s' WHERE id = %s", later)
+        signed = [self.app.value('SELECT txrelay.enqueue_signed(%s)', extrinsic(text))
+                  for text in ('new', 'its turn')]
+        self.owner.rows("UPDATE txrelay.outbox SET not_before = clock_timestamp() - interval '1 s' "
+                        "WHERE id = %s", later)
         self.owner.rows('UPDATE txrelay.outbox_presigned SET nonce = 0 WHERE id = %s', signed[1])
         sql = "SELECT id, code, reason FROM txrelay.blocked_accounts WHERE account = 'alice'"
         self.epoch = self.lead(e1=3600000, e2=3600000)
@@ -262,7 +308,8 @@ class Locks(Harm):
         self.owner.rows("UPDATE txrelay.outbox SET deadline = clock_timestamp() - interval '1 s'")
         self.holds('SELECT txrelay.cancel(%s)', held)
         looked = self.look(self.epoch)
-        self.assertEqual((self.status(other)['outcome'], self.status(held)['stage']), ('expired', 'outbox'))
+        self.assertEqual((self.status(other)['outcome'], self.status(held)['stage']),
+                         ('expired', 'outbox'))
         self.assertEqual([r['next_ms'] for r in looked], [None])
         self.other.rollback()
         self.look(self.epoch)
@@ -280,14 +327,19 @@ class Locks(Harm):
         self.assertEqual([(r['nonce'], r['tip']) for r in self.look(self.epoch)], [(0, 9)])
 
     def test_what_must_not_be_passed_over_fails_and_names_the_holder(self):
-        """A lost commit's transaction: passed over, it would be sent again if the application rolls back."""
+        """A lost commit's transaction: passed over, it would be sent again if the application
+        rolls back."""
         ids = self.enqueue(1, call=b'\7\7')
         self.holds('SELECT txrelay.cancel(%s)', ids[0])
-        self.owner.rows('UPDATE txrelay.accounts SET reconcile_from = 1, lost_heard = 5, era_longest = 0')
-        adopt = ('SELECT txrelay.leader_adopt(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], %s::int[], %s::numeric[], %s::bigint[], '
-                 '%s::bigint[], %s::bigint[], 1, 1, 5, true, 5)', self.alice, self.epoch, [0], [h32('x')], [b'\x84\7\7'], [2], [0], [-1],
+        self.owner.rows('UPDATE txrelay.accounts SET reconcile_from = 1, lost_heard = 5, '
+                        'era_longest = 0')
+        adopt = ('SELECT txrelay.leader_adopt(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], '
+                 '%s::int[], %s::numeric[], %s::bigint[], '
+                 '%s::bigint[], %s::bigint[], 1, 1, 5, true, 5)', self.alice, self.epoch, [0],
+                 [h32('x')], [b'\x84\7\7'], [2], [0], [-1],
                  [-1], [None])
-        self.refused('55P03', self.relay.rows, *adopt, text=(f'transaction {ids[0]} is blocked by backend {self.other.pid}',))
+        self.refused('55P03', self.relay.rows, *adopt,
+                     text=(f'transaction {ids[0]} is blocked by backend {self.other.pid}',))
         self.assertEqual(self.account()['reconcile_from'], 1)
         self.other.rollback()
         self.assertEqual(self.relay.value(*adopt), 1)
@@ -296,65 +348,93 @@ class Locks(Harm):
 
     def locks(self, queued, signed, pending, bumped):
         """What an application can lock, by the statements that it may call."""
-        key = self.owner.value('SELECT lock_key FROM txrelay.leadership WHERE subject = %s', self.alice)
-        views = [r[0] for r in self.owner.rows("""SELECT c.oid::regclass::text FROM pg_class c WHERE c.relnamespace =
-            'txrelay'::regnamespace AND c.relkind IN ('r', 'v', 'p') AND has_table_privilege('app', c.oid, 'SELECT')""")]
+        key = self.owner.value('SELECT lock_key FROM txrelay.leadership WHERE subject = %s',
+                               self.alice)
+        views = [r[0] for r in self.owner.rows("""SELECT c.oid::regclass::text FROM pg_class c
+            WHERE c.relnamespace =
+            'txrelay'::regnamespace AND c.relkind IN ('r', 'v', 'p')
+            AND has_table_privilege('app', c.oid, 'SELECT')""")]
         return ([f'LOCK TABLE {v} IN ACCESS SHARE MODE' for v in views]
                 + [f'SELECT txrelay.cancel({x})' for x in (queued, signed, pending)]
                 + [f'SELECT txrelay.bump({x}, 50)' for x in (queued, pending, bumped)]
                 + [f'SAVEPOINT a; SELECT txrelay.cancel({x})' for x in (queued, signed)]
                 + ["SELECT txrelay.enqueue('alice', '\\x0102', key => 'k')",
-                   f"SELECT pg_advisory_lock({key})", f"SELECT pg_advisory_lock(9001, {self.alice})",
+                   f"SELECT pg_advisory_lock({key})",
+                   f"SELECT pg_advisory_lock(9001, {self.alice})",
                    f"SELECT pg_advisory_lock_shared(9001, {self.alice})",
-                   'SELECT pg_advisory_lock(9002, 0)', f'SELECT pg_advisory_lock(9003, {self.alice})',
-                   'SELECT count(*) FROM txrelay.transactions', "SELECT count(*) FROM txrelay.history(1)"])
+                   'SELECT pg_advisory_lock(9002, 0)',
+                   f'SELECT pg_advisory_lock(9003, {self.alice})',
+                   'SELECT count(*) FROM txrelay.transactions',
+                   "SELECT count(*) FROM txrelay.history(1)"])
 
     def statements(self, queued, signed, pending, bumped):
         """Each function of the leader's, with arguments that reach the rows. NULL: no batch."""
         a, e = self.alice, self.epoch
         one = 'ARRAY[%s]'
         return {
-            'leader_account': f'({a}, {e})', 'leader_snapshot': f'({a}, {e}, -1, 9)', 'leader_outbox': f'({a}, {e}, 9)',
+            'leader_account': f'({a}, {e})', 'leader_snapshot': f'({a}, {e}, -1, 9)',
+            'leader_outbox': f'({a}, {e}, 9)',
             'leader_presigned': f'({a}, {e}, 9, 2, 10)', 'leader_poll_requests': f'({a}, {e})',
             'leader_due': f"('{{{a}}}', '{{{e}}}', '{{NULL}}', 10)",
-            'leader_admit': f"({a}, {e}, '{{{queued}}}', '{{2}}', ARRAY[sha256('a')], ARRAY['\\x84'::bytea], '{{0}}', '{{-1}}', '{{-1}}', 1, 1, 10)",
-            'leader_admit_presigned': f"({a}, {e}, '{{{signed}}}', '{{2}}', ARRAY[sha256('b')], '{{1}}', '{{0}}', '{{-1}}', '{{-1}}', '{{1}}', 1, 1, 2)",
-            'leader_note': f"({a}, {e}, '{{{signed}}}', '{{7}}', ARRAY[sha256('b')], '{{-1}}', '{{-1}}', '{{waits}}')",
+            'leader_admit': f"({a}, {e}, '{{{queued}}}', '{{2}}', ARRAY[sha256('a')], "
+                            f"ARRAY['\\x84'::bytea], '{{0}}', '{{-1}}', '{{-1}}', 1, 1, 10)",
+            'leader_admit_presigned': f"({a}, {e}, '{{{signed}}}', '{{2}}', ARRAY[sha256('b')], "
+                                      f"'{{1}}', '{{0}}', '{{-1}}', '{{-1}}', '{{1}}', 1, 1, 2)",
+            'leader_note': f"({a}, {e}, '{{{signed}}}', '{{7}}', ARRAY[sha256('b')], '{{-1}}', "
+                           f"'{{-1}}', '{{waits}}')",
             'leader_reject': f"({a}, {e}, '{{{queued}}}', '{{failed}}', '{{x}}')",
-            'leader_attempt': f"({a}, {e}, '{{0}}', ARRAY[sha256('n')], ARRAY['\\x84'::bytea], '{{99}}', '{{-1}}', '{{-1}}', 1, 1, 10, '{{x}}')",
-            'leader_record_status': f"({a}, {e}, '{{0}}', ARRAY[(SELECT hash FROM txrelay.pending_transactions WHERE nonce = 0)], '{{ready}}', '{{NULL}}', '{{NULL}}', '{{NULL}}')",
-            'leader_fill': f"({a}, {e}, '{{0}}', ARRAY['\\x00'::bytea], ARRAY[sha256('f')], ARRAY['\\x84'::bytea], '{{0}}', '{{-1}}', '{{-1}}', 1, 1, 10, '{{expired}}', '{{x}}')",
-            'leader_finish': f"({a}, {e}, '{{0}}', ARRAY[sha256('q')], '{{NULL}}', '{{1}}', '{{NULL}}', '{{usurped}}', '{{x}}', '{{NULL}}')",
-            'leader_requeue': f"({a}, {e}, '{{0}}', '{{NULL}}', '{{NULL}}', '{{NULL}}', '{{NULL}}', '{{usurped}}', '{{x}}', '{{NULL}}')",
+            'leader_attempt': f"({a}, {e}, '{{0}}', ARRAY[sha256('n')], ARRAY['\\x84'::bytea], "
+                              f"'{{99}}', '{{-1}}', '{{-1}}', 1, 1, 10, '{{x}}')",
+            'leader_record_status': f"({a}, {e}, '{{0}}', ARRAY[(SELECT hash "
+                                    "FROM txrelay.pending_transactions WHERE nonce = 0)], "
+                                    f"'{{ready}}', '{{NULL}}', '{{NULL}}', '{{NULL}}')",
+            'leader_fill': f"({a}, {e}, '{{0}}', ARRAY['\\x00'::bytea], ARRAY[sha256('f')], "
+                           f"ARRAY['\\x84'::bytea], '{{0}}', '{{-1}}', '{{-1}}', 1, 1, 10, "
+                           f"'{{expired}}', '{{x}}')",
+            'leader_finish': f"({a}, {e}, '{{0}}', ARRAY[sha256('q')], '{{NULL}}', '{{1}}', "
+                             f"'{{NULL}}', '{{usurped}}', '{{x}}', '{{NULL}}')",
+            'leader_requeue': f"({a}, {e}, '{{0}}', '{{NULL}}', '{{NULL}}', '{{NULL}}', "
+                              f"'{{NULL}}', '{{usurped}}', '{{x}}', '{{NULL}}')",
             'leader_nonce': f'({a}, {e}, 9)', 'leader_pause': f"({a}, {e}, 'payment', 'x')",
-            'leader_adopt': f"({a}, {e}, '{{5}}', ARRAY[sha256('z')], ARRAY['\\x8455'::bytea], '{{1}}', '{{0}}', '{{-1}}', '{{-1}}', '{{NULL}}', 1, 1, 5, true, 5)",
+            'leader_adopt': f"({a}, {e}, '{{5}}', ARRAY[sha256('z')], ARRAY['\\x8455'::bytea], "
+                            f"'{{1}}', '{{0}}', '{{-1}}', '{{-1}}', '{{NULL}}', 1, 1, 5, true, 5)",
             'leader_heard': f'({a}, {e}, 7)', 'leader_feeds': f"('{{{a}}}', 'relay-a', 'a:1')",
-            'leader_feed_take': f"({a}, {e}, 'prices', 0, sha256('p'), sha256('d'), ARRAY['\\x0103'::bytea], '{{0}}', '{{NULL}}', '{{NULL}}', '{{NULL}}', '{{NULL}}', '{{NULL}}', '{{NULL}}', '{{0}}')",
+            'leader_feed_take': f"({a}, {e}, 'prices', 0, sha256('p'), sha256('d'), "
+                                f"ARRAY['\\x0103'::bytea], '{{0}}', '{{NULL}}', '{{NULL}}', "
+                                f"'{{NULL}}', '{{NULL}}', '{{NULL}}', '{{NULL}}', '{{0}}')",
             'leader_obstacles': f"('{{{a}}}', '{{{e}}}', '{{node}}', '{{x}}', '{{0}}')",
             'leader_cleanup': f"({a}, {e}, interval '1 day', 100)",
             'leader_claim': f"({a}, 'relay-a', 'a:1', false, 3000, 9000)",
             'leader_renew': f"('relay-a', '{{{a}}}', '{{{e}}}', 3000, 9000)",
-            'leader_scan': f"('{{{a}}}', '{{0}}')", 'leader_release': f"({a}, {e}, 'relay-a')", 'leader_evict': '(4242)',
-            'leader_webhooks': "('relay-a', 9, 9)", 'leader_webhooks_done': "('{1}', 2, 'x', 1000, false)",
+            'leader_scan': f"('{{{a}}}', '{{0}}')", 'leader_release': f"({a}, {e}, 'relay-a')",
+            'leader_evict': '(4242)',
+            'leader_webhooks': "('relay-a', 9, 9)",
+            'leader_webhooks_done': "('{1}', 2, 'x', 1000, false)",
         }
 
     def test_each_statement_beside_each_lock(self):
-        names = [r[0] for r in self.owner.rows("""SELECT p.proname FROM pg_proc p WHERE p.pronamespace = 'txrelay'::regnamespace
-            AND p.proname LIKE 'leader\\_%%' AND has_function_privilege('relay', p.oid, 'EXECUTE') ORDER BY 1""")]
+        names = [r[0] for r in self.owner.rows("""SELECT p.proname FROM pg_proc p
+            WHERE p.pronamespace = 'txrelay'::regnamespace
+            AND p.proname LIKE 'leader\\_%%' AND has_function_privilege('relay', p.oid, 'EXECUTE')
+            ORDER BY 1""")]
         _, (pending, bumped) = self.pending(2, epoch=self.epoch)
         self.app.rows('SELECT txrelay.bump(%s, 5)', bumped)
         queued, = self.enqueue()
         body = b'\x84\0' + h32('alice') + b'\1' + bytes(68)
-        signed = self.app.value('SELECT txrelay.enqueue_signed(%s)', bytes([len(body) << 2 & 255 | 1, len(body) >> 6]) + body)
+        signed = self.app.value('SELECT txrelay.enqueue_signed(%s)',
+                                bytes([len(body) << 2 & 255 | 1, len(body) >> 6]) + body)
         self.owner.rows("SELECT txrelay.feed_create('prices', 'alice', ARRAY[sha256('p')])")
         self.owner.rows("SELECT txrelay.webhook_create('hook', 'https://hook.example/')")
         statements = self.statements(queued, signed, pending, bumped)
         sited = self.sited_statements()
-        self.assertEqual(sorted({**statements, **sited}), names, 'a new statement of the leader needs its place here')
+        self.assertEqual(sorted({**statements, **sited}), names,
+                         'a new statement of the leader needs its place here')
         self.beside_locks(self.locks(queued, signed, pending, bumped), statements)
         _, granted, waiting = self.sited
-        self.beside_locks([f'SELECT txrelay.cancel({x})' for x in (granted, waiting)] + [f'SELECT txrelay.bump({x}, 50)' for x in (granted, waiting)]
-                          + [f'LOCK TABLE txrelay.{v} IN ACCESS SHARE MODE' for v in ('transactions', 'sites', 'site_members', 'follow_pending')]
+        self.beside_locks([f'SELECT txrelay.cancel({x})' for x in (granted, waiting)]
+                          + [f'SELECT txrelay.bump({x}, 50)' for x in (granted, waiting)]
+                          + [f'LOCK TABLE txrelay.{v} IN ACCESS SHARE MODE'
+                             for v in ('transactions', 'sites', 'site_members', 'follow_pending')]
                           + ["SELECT txrelay.enqueue('south', '\\x0102', key => 'k')"], sited)
 
     def sited_statements(self):
@@ -362,17 +442,23 @@ class Locks(Harm):
         south = self.register(self.relay, 'south', 44)
         epoch = self.claim(self.relay, account=south)['epoch']
         self.relay.rows('''SELECT txrelay.account_policy('south', '{"tip_cap": 100}')''')
-        setup = f"({south}, {epoch}, '{{s,t}}', '{{x,y}}', ARRAY[sha256('south'), sha256('south')], 0, false, false, false, 9, 64, 0, 10, '{{5,5}}')"
+        setup = (f"({south}, {epoch}, '{{s,t}}', '{{x,y}}', ARRAY[sha256('south'), "
+                 f"sha256('south')], 0, false, false, false, 9, 64, 0, 10, '{{5,5}}')")
         self.relay.rows(f'SELECT txrelay.leader_site_setup{setup}')
-        granted, waiting = [self.app.value("SELECT txrelay.enqueue('south', '\\x0001')") for _ in range(2)]
+        granted, waiting = [self.app.value("SELECT txrelay.enqueue('south', '\\x0001')")
+                            for _ in range(2)]
 
         def store(tx, nonce):
-            return (f"({south}, {epoch}, '{{grant}}', '{{1}}', '{{{tx}}}', ARRAY[sha256('s{nonce}')], '{{0}}', '{{{nonce}}}', '{{NULL}}', '{{40}}', "
-                    "ARRAY['\\x84'::bytea], '{0}', '{1}', '{1}', '{NULL}', '{NULL}', ARRAY[NULL]::bytea[], '{NULL}', '{NULL}', '{NULL}', '{}')")
+            return (f"({south}, {epoch}, '{{grant}}', '{{1}}', '{{{tx}}}', "
+                    f"ARRAY[sha256('s{nonce}')], '{{0}}', '{{{nonce}}}', '{{NULL}}', '{{40}}', "
+                    "ARRAY['\\x84'::bytea], '{0}', '{1}', '{1}', '{NULL}', '{NULL}', "
+                    "ARRAY[NULL]::bytea[], '{NULL}', '{NULL}', '{NULL}', '{}')")
         self.relay.rows(f'SELECT txrelay.leader_site_store{store(granted, 5)}')
         self.sited = south, granted, waiting
-        return {'leader_site_setup': setup, 'leader_site_load': f'({south}, {epoch})', 'leader_site_rows': f"({south}, {epoch}, 9, '{{}}')",
-                'leader_site_match': f"({south}, {epoch}, ARRAY['\\x0001'::bytea], '{{NULL}}')", 'leader_site_store': store(waiting, 6),
+        return {'leader_site_setup': setup, 'leader_site_load': f'({south}, {epoch})',
+                'leader_site_rows': f"({south}, {epoch}, 9, '{{}}')",
+                'leader_site_match': f"({south}, {epoch}, ARRAY['\\x0001'::bytea], '{{NULL}}')",
+                'leader_site_store': store(waiting, 6),
                 'leader_site_note': f"({south}, {epoch}, 'ACTIVE', 0, 1, 'x', 0)"}
 
     def beside_locks(self, locks, statements):
@@ -380,33 +466,42 @@ class Locks(Harm):
             for name, arguments in statements.items():
                 with self.subTest(lock=lock, statement=name):
                     self.holds(lock)
-                    self.owner.rows('UPDATE txrelay.accounts SET reconcile_from = %s', 1 if name == 'leader_heard' else None)
+                    self.owner.rows('UPDATE txrelay.accounts SET reconcile_from = %s',
+                                    1 if name == 'leader_heard' else None)
                     self.relay.begin()
                     try:
                         self.relay.rows(f'SELECT txrelay.{name}{arguments}')
                     except self.relay.conn.Error as e:
-                        self.assertEqual(e.pgcode, 'TR002', f'{e}')  # the row is passed over: read again
+                        # the row is passed over: read again
+                        self.assertEqual(e.pgcode, 'TR002', f'{e}')
                         self.assertIn('blocked by', str(e))
                     self.relay.rollback()
                     self.other.rollback()
                     self.other.rows('SELECT pg_advisory_unlock_all()')
-                    self.owner.rows('UPDATE txrelay.accounts SET reconcile_from = NULL WHERE reconcile_from IS NOT NULL')
+                    self.owner.rows('UPDATE txrelay.accounts SET reconcile_from = NULL '
+                                    'WHERE reconcile_from IS NOT NULL')
 
     def test_waits_have_a_bound(self):
-        """An application may lock a row after it was found free: whoever takes rows of an outbox bounds its waits."""
+        """An application may lock a row after it was found free: whoever takes rows of an outbox
+        bounds its waits."""
         _, (pending, bumped) = self.pending(2, epoch=self.epoch)
         queued, = self.enqueue()
         body = b'\x84\0' + h32('alice') + b'\1' + bytes(68)
-        signed = self.app.value('SELECT txrelay.enqueue_signed(%s)', bytes([len(body) << 2 & 255 | 1, len(body) >> 6]) + body)
+        signed = self.app.value('SELECT txrelay.enqueue_signed(%s)',
+                                bytes([len(body) << 2 & 255 | 1, len(body) >> 6]) + body)
         self.owner.rows("SELECT txrelay.feed_create('prices', 'alice', ARRAY[sha256('p')])")
         statements = {**self.statements(queued, signed, pending, bumped), **self.sited_statements()}
         late, = self.enqueue()
-        self.owner.rows("UPDATE txrelay.outbox SET deadline = clock_timestamp() - interval '1 s' WHERE id = %s", late)
+        self.owner.rows("UPDATE txrelay.outbox SET deadline = clock_timestamp() - interval '1 s' "
+                        "WHERE id = %s", late)
         reborn = self.register(self.relay, 'reborn', 46)
         self.owner.rows('UPDATE txrelay.accounts SET reborn = true WHERE account = %s', reborn)
-        statements['leader_nonce'] = f"({reborn}, {self.claim(self.relay, account=reborn)['epoch']}, 0, true, true)"
-        names = [r[0] for r in self.owner.rows("""SELECT p.proname FROM pg_proc p WHERE p.pronamespace = 'txrelay'::regnamespace
-            AND p.proname LIKE 'leader\\_%%' AND p.prosrc ~ 'outbox_end|DELETE FROM outbox|UPDATE outbox|take_room' ORDER BY 1""")]
+        statements['leader_nonce'] = (
+            f"({reborn}, {self.claim(self.relay, account=reborn)['epoch']}, 0, true, true)")
+        names = [r[0] for r in self.owner.rows("""SELECT p.proname FROM pg_proc p
+            WHERE p.pronamespace = 'txrelay'::regnamespace
+            AND p.proname LIKE 'leader\\_%%' AND p.prosrc ~ 'outbox_end|DELETE
+            FROM outbox|UPDATE outbox|take_room' ORDER BY 1""")]
         self.assertGreater(len(names), 6)
         self.other.rows('SELECT pg_advisory_lock(77)')
         for name in names:
@@ -426,7 +521,8 @@ class Locks(Harm):
                 self.refused('42501', self.app.rows, f'SELECT * FROM txrelay.{table} {mode}')
         for mode in ('ROW SHARE', 'ROW EXCLUSIVE', 'SHARE', 'ACCESS EXCLUSIVE'):
             for table in ('outbox', 'transactions', 'follow_finished'):
-                self.refused('42501', self.app.rows, f'BEGIN; LOCK TABLE txrelay.{table} IN {mode} MODE')
+                self.refused('42501', self.app.rows,
+                             f'BEGIN; LOCK TABLE txrelay.{table} IN {mode} MODE')
                 self.app.rollback()
 
     def test_a_relay_that_enqueues_does_not_wait_for_a_turn(self):
@@ -435,7 +531,8 @@ class Locks(Harm):
         self.other.rows("SELECT txrelay.enqueue('alice', '\\x01')")
         self.relay.rows("SET lock_timeout = '20s'")
         began = self.owner.value('SELECT clock_timestamp()')
-        self.refused('55P03', self.relay.rows, "SELECT txrelay.enqueue('alice', '\\x01')", text='still open')
+        self.refused('55P03', self.relay.rows, "SELECT txrelay.enqueue('alice', '\\x01')",
+                     text='still open')
         self.assertTrue(self.owner.value("SELECT clock_timestamp() - %s < interval '10 s'", began))
 
 
@@ -444,7 +541,8 @@ class Leadership(Harm):
 
     def setUp(self):
         super().setUp()
-        self.relay.rows('SELECT txrelay.leader_release(%s, %s, %s)', self.alice, self.epoch, 'relay-a')
+        self.relay.rows('SELECT txrelay.leader_release(%s, %s, %s)', self.alice, self.epoch,
+                        'relay-a')
 
     def evict(self):
         return self.relay.value('SELECT txrelay.leader_evict(42)')
@@ -457,10 +555,12 @@ class Leadership(Harm):
                     if what == 'idle in transaction':
                         s.begin()
                     s.rows(f'SELECT pg_advisory_lock{mode}(42)')
-                    call = Background(s, lambda: s.rows('SELECT pg_sleep(600)')) if what == 'active' else None
+                    call = Background(
+                        s, lambda: s.rows('SELECT pg_sleep(600)')) if what == 'active' else None
                     state = 'SELECT state FROM pg_stat_activity WHERE pid = %s'
                     wait_until(lambda: self.owner.value(state, s.pid) == what, what)
-                    self.assertIn(f'backend {s.pid} (user {user}', self.relay.value('SELECT txrelay.lock_holder(42)'))
+                    self.assertIn(f'backend {s.pid} (user {user}',
+                                  self.relay.value('SELECT txrelay.lock_holder(42)'))
                     self.assertTrue(self.evict())
                     wait_until(lambda: not self.owner.rows(state, s.pid), 'its session ends')
                     if call:
@@ -472,7 +572,8 @@ class Leadership(Harm):
         first, *others = [self.session('app') for _ in range(4)]
         first.rows('SELECT pg_advisory_lock(42)')
         calls = [Background(s, lambda s=s: s.rows('SELECT pg_advisory_lock(42)')) for s in others]
-        waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 42 AND NOT granted"
+        waiting = ("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 42 "
+                   "AND NOT granted")
         wait_until(lambda: self.owner.value(waiting) == 3, 'they wait')
         self.assertTrue(self.evict())
         wait_until(lambda: self.relay.value('SELECT pg_try_advisory_lock(42)'), 'the lock')
@@ -488,7 +589,8 @@ class Leadership(Harm):
                 claim = self.claim(self.relay, 'relay-b', lock=False)
                 self.assertEqual(claim['granted'], granted)
                 if granted:
-                    self.relay.rows('SELECT txrelay.leader_release(%s, %s, %s)', self.alice, claim['epoch'], 'relay-b')
+                    self.relay.rows('SELECT txrelay.leader_release(%s, %s, %s)', self.alice,
+                                    claim['epoch'], 'relay-b')
                 s.rows('SELECT pg_advisory_unlock(42)')
 
     def test_a_relays_session_has_its_time(self):
@@ -499,9 +601,12 @@ class Leadership(Harm):
     def test_it_is_shown_who_keeps_an_account_without_a_leader(self):
         s = self.session('app')
         s.rows('SELECT pg_advisory_lock_shared(42)')
-        self.assertEqual(self.relay.rows('SELECT taken FROM txrelay.leader_scan(%s)', [self.alice]), [(True,)])
-        row = self.app.dict("SELECT reason, since IS NOT NULL AS since FROM txrelay.blocked_accounts WHERE account = 'alice'")
-        self.assertIn(f'nobody leads it: its lock is held by backend {s.pid} (user app', row['reason'])
+        self.assertEqual(self.relay.rows('SELECT taken FROM txrelay.leader_scan(%s)', [self.alice]),
+                         [(True,)])
+        row = self.app.dict("SELECT reason, since IS NOT NULL AS since "
+                            "FROM txrelay.blocked_accounts WHERE account = 'alice'")
+        self.assertIn(f'nobody leads it: its lock is held by backend {s.pid} (user app',
+                      row['reason'])
         self.assertTrue(row['since'])
         s.rows('SELECT pg_advisory_unlock_shared(42)')
         self.assertEqual(self.app.rows('SELECT * FROM txrelay.blocked_accounts'), [])
@@ -512,7 +617,8 @@ class Leadership(Harm):
         s.rows('SELECT pg_advisory_lock(42)')
         superuser.rows('REVOKE pg_signal_backend FROM installer')
         try:
-            self.refused('42501', self.evict, text=('account alice', f'backend {s.pid} (user app', 'GRANT pg_signal_backend'))
+            self.refused('42501', self.evict, text=('account alice', f'backend {s.pid} (user app',
+                                                    'GRANT pg_signal_backend'))
         finally:
             superuser.rows('GRANT pg_signal_backend TO installer')
 
@@ -523,8 +629,10 @@ class Border(Harm):
     def setUp(self):
         super().setUp()
         superuser = self.superuser()
-        superuser.rows("""DO $$ BEGIN CREATE ROLE shop; CREATE ROLE bank LOGIN IN ROLE txrelay_app; GRANT shop TO app;
-            CREATE ROLE shop_two LOGIN IN ROLE txrelay_app, shop; EXCEPTION WHEN duplicate_object THEN NULL; END $$""")
+        superuser.rows("""DO $$ BEGIN CREATE ROLE shop; CREATE ROLE bank LOGIN IN ROLE txrelay_app;
+            GRANT shop TO app;
+            CREATE ROLE shop_two LOGIN IN ROLE txrelay_app, shop; EXCEPTION WHEN duplicate_object
+            THEN NULL; END $$""")
         self.bank, self.shop_two = self.session('bank'), self.session('shop_two')
 
     def test_cancel_and_bump_belong_to_who_enqueued(self):
@@ -533,14 +641,17 @@ class Border(Harm):
             self.admit(self.relay, self.epoch, [pending], [self.account()['next_nonce'] or 0])
             for tx in (queued, pending):
                 for sql in ('SELECT txrelay.cancel(%s)', 'SELECT txrelay.bump(%s, 5)'):
-                    self.refused('42501', self.bank.rows, sql, tx, text=(f'transaction {tx} belongs to app', 'user bank'))
+                    self.refused('42501', self.bank.rows, sql, tx,
+                                 text=(f'transaction {tx} belongs to app', 'user bank'))
             self.app.rows('SELECT txrelay.bump(%s, 5)', queued)
             self.assertEqual(self.app.value('SELECT txrelay.cancel(%s)', pending), 'requested')
             self.assertEqual(self.relay.value('SELECT txrelay.cancel(%s)', queued), 'cancelled')
             self.assertEqual(self.owner.value('SELECT txrelay.cancel(%s)', free), 'cancelled')
         body = b'\x84\0' + h32('alice') + b'\1' + bytes(68)
-        signed = self.app.value('SELECT txrelay.enqueue_signed(%s)', bytes([len(body) << 2 & 255 | 1, len(body) >> 6]) + body)
-        self.refused('42501', self.bank.rows, 'SELECT txrelay.cancel(%s)', signed, text='belongs to app')
+        signed = self.app.value('SELECT txrelay.enqueue_signed(%s)',
+                                bytes([len(body) << 2 & 255 | 1, len(body) >> 6]) + body)
+        self.refused('42501', self.bank.rows, 'SELECT txrelay.cancel(%s)', signed,
+                     text='belongs to app')
         self.assertEqual(self.app.value('SELECT txrelay.cancel(%s)', signed), 'cancelled')
 
     def test_the_role_goes_along_to_the_nonce_and_back(self):
@@ -559,67 +670,92 @@ class Border(Harm):
         sql = "SELECT txrelay.enqueue('alice', '\\x01', key => 'order')"
         tx = self.app.value(sql)
         self.assertEqual(self.shop_two.value(sql), tx)
-        self.refused('42501', self.bank.rows, 'SELECT txrelay.cancel(%s)', tx, text='belongs to shop')
+        self.refused('42501', self.bank.rows, 'SELECT txrelay.cancel(%s)', tx,
+                     text='belongs to shop')
         self.shop_two.rows('RESET ROLE')
         self.assertNotEqual(self.shop_two.value(sql), tx)  # its own name space
-        self.assertEqual(self.shop_two.value('SELECT txrelay.cancel(%s)', tx), 'cancelled')  # and a member of the role
+        # and a member of the role
+        self.assertEqual(self.shop_two.value('SELECT txrelay.cancel(%s)', tx), 'cancelled')
         superuser.rows('REVOKE txrelay_app FROM shop')
 
     def test_each_role_has_keys_of_its_own(self):
-        for sql in ("SELECT txrelay.enqueue('alice', %s, key => 'k')", "SELECT (txrelay.enqueue_many('alice', ARRAY[%s], ARRAY['m']))[1]"):
-            ids = [s.value(sql, call) for s, call in ((self.bank, b'junk'), (self.app, b'pay'), (self.relay, b'other'))]
+        for sql in ("SELECT txrelay.enqueue('alice', %s, key => 'k')",
+                    "SELECT (txrelay.enqueue_many('alice', ARRAY[%s], ARRAY['m']))[1]"):
+            ids = [s.value(sql, call) for s, call in ((self.bank, b'junk'), (self.app, b'pay'),
+                                                      (self.relay, b'other'))]
             self.assertEqual(len(set(ids)), 3)
             self.assertEqual(self.app.value(sql, b'pay'), ids[1])
             self.refused('TR012', self.app.rows, sql, b'else')
-            self.assertEqual(self.owner.value(sql, b'other'), ids[2])  # relays and operators share theirs
+            # relays and operators share theirs
+            self.assertEqual(self.owner.value(sql, b'other'), ids[2])
 
     def test_keys_from_before_hold_for_every_role(self):
-        self.owner.rows("INSERT INTO txrelay.idempotency_keys (account, key, id, payload_sha256) VALUES (%s, 'old', 77, sha256('\\x01'))", self.alice)
+        self.owner.rows("INSERT INTO txrelay.idempotency_keys (account, key, id, payload_sha256) "
+                        "VALUES (%s, 'old', 77, sha256('\\x01'))", self.alice)
         self.owner.rows('SELECT txrelay.note_careful(%s)', self.alice)
         for s in (self.app, self.bank):
             self.assertEqual(s.value("SELECT txrelay.enqueue('alice', '\\x01', key => 'old')"), 77)
-            self.assertEqual(s.value("SELECT txrelay.enqueue_many('alice', ARRAY['\\x01'::bytea], ARRAY['old'])"), [77])
+            self.assertEqual(s.value("SELECT txrelay.enqueue_many('alice', ARRAY['\\x01'::bytea], "
+                                     "ARRAY['old'])"), [77])
             self.refused('TR012', s.rows, "SELECT txrelay.enqueue('alice', '\\x02', key => 'old')")
 
     def test_the_same_bytes_are_one_transaction_for_all(self):
         body = b'\x84\0' + h32('alice') + b'\1' + bytes(68)
         bytes_ = bytes([len(body) << 2 & 255 | 1, len(body) >> 6]) + body
-        self.assertEqual(self.app.value('SELECT txrelay.enqueue_signed(%s)', bytes_), self.bank.value('SELECT txrelay.enqueue_signed(%s)', bytes_))
+        self.assertEqual(self.app.value('SELECT txrelay.enqueue_signed(%s)', bytes_),
+                         self.bank.value('SELECT txrelay.enqueue_signed(%s)', bytes_))
 
     def test_use_is_granted(self):
-        calls = ("SELECT txrelay.enqueue('alice', '\\x01')", "SELECT txrelay.enqueue('alice', '\\x01', key => 'k1')",
-                 "SELECT txrelay.enqueue_many('alice', ARRAY['\\x01']::bytea[])", "SELECT txrelay.enqueue('0x' || encode(sha256('alice'), 'hex'), '\\x01')")
+        calls = ("SELECT txrelay.enqueue('alice', '\\x01')",
+                 "SELECT txrelay.enqueue('alice', '\\x01', key => 'k1')",
+                 "SELECT txrelay.enqueue_many('alice', ARRAY['\\x01']::bytea[])",
+                 "SELECT txrelay.enqueue('0x' || encode(sha256('alice'), 'hex'), '\\x01')")
         for call in calls:
             self.bank.rows(call)  # by default every application
-        self.assertEqual(self.relay.value("SELECT txrelay.account_grant('alice', 'shop')"), ['shop'])
+        self.assertEqual(self.relay.value("SELECT txrelay.account_grant('alice', 'shop')"),
+                         ['shop'])
         for call in calls:
             self.app.rows(call)  # a member
             self.relay.rows(call)
-            self.refused('42501', self.bank.rows, call, text=('account alice is used by shop', 'user bank', 'account_grant'))
+            self.refused('42501', self.bank.rows, call,
+                         text=('account alice is used by shop', 'user bank', 'account_grant'))
         body = b'\x84\0' + h32('alice') + b'\1' + bytes(68)
-        self.refused('42501', self.bank.rows, 'SELECT txrelay.enqueue_signed(%s)', bytes([len(body) << 2 & 255 | 1, len(body) >> 6]) + body)
+        self.refused('42501', self.bank.rows, 'SELECT txrelay.enqueue_signed(%s)',
+                     bytes([len(body) << 2 & 255 | 1, len(body) >> 6]) + body)
         self.assertEqual(self.relay.value("SELECT txrelay.account_revoke('alice', 'shop')"), [])
         for s in (self.app, self.bank):
             self.refused('42501', s.rows, calls[0], text='used by no application')
         self.relay.rows("SELECT txrelay.account_grant('alice', 'txrelay_app')")
         self.bank.rows(calls[0])
-        self.refused('TR011', self.relay.rows, "SELECT txrelay.account_grant('alice', 'nobody at all')", text='no such role')
-        self.refused('TR011', self.relay.rows, "SELECT txrelay.account_revoke('alice', 'shop')", text='granted to: txrelay_app')
+        self.refused('TR011', self.relay.rows,
+                     "SELECT txrelay.account_grant('alice', 'nobody at all')", text='no such role')
+        self.refused('TR011', self.relay.rows, "SELECT txrelay.account_revoke('alice', 'shop')",
+                     text='granted to: txrelay_app')
         for call in ("account_grant('alice', 'bank')", "account_revoke('alice', 'txrelay_app')"):
             self.refused('42501', self.bank.rows, f'SELECT txrelay.{call}')
 
     def test_tips_and_priorities_have_bounds(self):
         self.register(self.relay, 'fresh', 77)
-        for options, text in (('priority => 101', ('priority is 101', 'at most 100', 'priority_max')), ('tip => 1', ('tip is 1', 'no tip_cap'))):
-            self.refused('TR011', self.app.rows, f"SELECT txrelay.enqueue('fresh', '\\x01', {options})", text=text)
-            self.refused('TR011', self.app.rows, f"SELECT txrelay.enqueue_many('fresh', ARRAY['\\x01']::bytea[], {options})", text=text)
+        for options, text in (('priority => 101', ('priority is 101', 'at most 100',
+                                                   'priority_max')),
+                                                   ('tip => 1', ('tip is 1', 'no tip_cap'))):
+            self.refused('TR011', self.app.rows,
+                         f"SELECT txrelay.enqueue('fresh', '\\x01', {options})", text=text)
+            self.refused('TR011', self.app.rows,
+                         "SELECT txrelay.enqueue_many('fresh', ARRAY['\\x01']::bytea[], "
+                         f"{options})",
+                         text=text)
             self.relay.rows(f"SELECT txrelay.enqueue('fresh', '\\x01', {options})")
-        tx = self.app.value("SELECT txrelay.enqueue('fresh', '\\x01', priority => 100, tip => 0, max_tip => 9)")
+        tx = self.app.value("SELECT txrelay.enqueue('fresh', '\\x01', priority => 100, tip => 0, "
+                            "max_tip => 9)")
         for bump in ('%s', '%s, 5'):
-            self.refused('TR011', self.app.rows, f'SELECT txrelay.bump({bump})', tx, text='no tip_cap')
-        self.relay.rows("""SELECT txrelay.account_policy('fresh', '{"priority_max": 7, "tip_cap": 10}')""")
+            self.refused('TR011', self.app.rows, f'SELECT txrelay.bump({bump})', tx,
+                         text='no tip_cap')
+        self.relay.rows("""SELECT txrelay.account_policy('fresh', '{"priority_max": 7, "tip_cap":
+                           10}')""")
         self.app.rows("SELECT txrelay.enqueue('fresh', '\\x01', priority => 7, tip => 10)")
-        self.refused('TR011', self.app.rows, "SELECT txrelay.enqueue('fresh', '\\x01', priority => 8)", text='at most 7')
+        self.refused('TR011', self.app.rows,
+                     "SELECT txrelay.enqueue('fresh', '\\x01', priority => 8)", text='at most 7')
         self.app.rows('SELECT txrelay.bump(%s, 5)', tx)
 
     def test_waiting_rows_have_a_bound(self):
@@ -629,7 +765,8 @@ class Border(Harm):
         self.enqueue(19)
         call = "SELECT txrelay.enqueue('alice', '\\x01')"
         for c in (call, "SELECT txrelay.enqueue_many('alice', ARRAY['\\x01']::bytea[])"):
-            self.refused('TR013', self.app.rows, c, text=('20 transactions of app wait at account alice', 'outbox_max'))
+            self.refused('TR013', self.app.rows, c,
+                         text=('20 transactions of app wait at account alice', 'outbox_max'))
         self.app.begin()  # nor by catching the error
         self.app.rows('SAVEPOINT a')
         for _ in range(3):
@@ -642,11 +779,13 @@ class Border(Harm):
         self.app.rows(call)
 
     def test_the_default_bound_holds_without_a_policy(self):
-        self.app.rows("SELECT txrelay.enqueue_many('alice', array_fill('\\x01'::bytea, ARRAY[100000]))")
+        self.app.rows("SELECT txrelay.enqueue_many('alice', array_fill('\\x01'::bytea, "
+                      "ARRAY[100000]))")
         for _ in range(1023):  # what a count leaves at least
             self.app.rows("SELECT txrelay.enqueue('alice', '\\x01')")
         for call in ("enqueue('alice', '\\x01')", "enqueue_many('alice', ARRAY['\\x01']::bytea[])"):
-            self.refused('TR013', self.app.rows, f'SELECT txrelay.{call}', text='100000 transactions of app')
+            self.refused('TR013', self.app.rows, f'SELECT txrelay.{call}',
+                         text='100000 transactions of app')
         self.assertEqual(self.count('outbox'), 101023)
 
 
@@ -654,22 +793,29 @@ class Clock(Harm):
     """The time is the database's, but in tests."""
 
     def test_no_role_sets_it(self):
-        relay = self.session('relay_two') if self.owner.rows("SELECT FROM pg_roles WHERE rolname = 'relay_two'") else None
+        relay = self.session('relay_two') if self.owner.rows(
+            "SELECT FROM pg_roles WHERE rolname = 'relay_two'") else None
         if relay is None:
             self.superuser().rows('CREATE ROLE relay_two LOGIN IN ROLE txrelay_relay')
             relay = self.session('relay_two')
-        functions = self.owner.rows("""SELECT p.proname FROM pg_proc p WHERE p.pronamespace = 'txrelay'::regnamespace
-            AND 'p_now' = ANY (p.proargnames) AND has_function_privilege('relay', p.oid, 'EXECUTE') ORDER BY 1""")
-        calls = {'drop_partitions': "interval '1 day'", 'ensure_partitions': '2', 'leader_claim': f"{self.alice}, 'x', 'x', false, 1, 1",
-                 'leader_renew': f"'x', '{{{self.alice}}}', '{{1}}', 1, 1", 'leader_scan': f"'{{{self.alice}}}'",
+        functions = self.owner.rows("""SELECT p.proname FROM pg_proc p
+            WHERE p.pronamespace = 'txrelay'::regnamespace
+            AND 'p_now' = ANY (p.proargnames) AND has_function_privilege('relay', p.oid, 'EXECUTE')
+            ORDER BY 1""")
+        calls = {'drop_partitions': "interval '1 day'", 'ensure_partitions': '2',
+                 'leader_claim': f"{self.alice}, 'x', 'x', false, 1, 1",
+                 'leader_renew': f"'x', '{{{self.alice}}}', '{{1}}', 1, 1",
+                 'leader_scan': f"'{{{self.alice}}}'",
                  'member_heartbeat': "'x', 'x', 1, 1000"}
         self.assertEqual([f[0] for f in functions], sorted(calls))
         for s in (relay, self.owner):
             for name, arguments in calls.items():
-                self.refused('42501', s.rows, f"SELECT txrelay.{name}({arguments}, p_now => now() + interval '100 years')",
+                self.refused('42501', s.rows, f"SELECT txrelay.{name}({arguments}, p_now => now() "
+                                              "+ interval '100 years')",
                              text=(name, 'p_now'))
         relay.rows(f"SELECT txrelay.leader_scan({calls['leader_scan']})")
-        self.assertEqual(self.owner.rows("SELECT holder FROM txrelay.leadership WHERE holder = 'x'"), [])
+        self.assertEqual(
+            self.owner.rows("SELECT holder FROM txrelay.leadership WHERE holder = 'x'"), [])
 
 
 if __name__ == '__main__':

@@ -1,4 +1,5 @@
-"""What holds after the data moved to another server: ids are given once, time goes on, every table has an identity."""
+"""What holds after the data moved to another server: ids are given once, time goes on, every table
+has an identity."""
 import unittest
 
 from pgcase import Case, h32
@@ -28,8 +29,10 @@ class Ids(Case):
         self.copy()
         signed = b'\x84' + bytes(200)
         text = ('was given before', 'txrelay migrate')
-        for call, args in (("enqueue('alice', '\\x01')", ()), ("enqueue('alice', '\\x01', key => 'k')", ()),
-                           ("enqueue('5alice', '\\x01')", ()), ("enqueue_many('alice', ARRAY['\\x01', '\\x02']::bytea[])", ()),
+        for call, args in (("enqueue('alice', '\\x01')", ()),
+                           ("enqueue('alice', '\\x01', key => 'k')", ()),
+                           ("enqueue('5alice', '\\x01')", ()),
+                           ("enqueue_many('alice', ARRAY['\\x01', '\\x02']::bytea[])", ()),
                            ('enqueue_signed(%s)', (signed,))):
             with self.subTest(call):
                 self.root.rows("SELECT setval('txrelay.transaction_id', 1, false)")
@@ -52,22 +55,28 @@ class Ids(Case):
     def test_r2_every_sequence_of_the_schema_is_known(self):
         there = {n for n, in self.root.rows(f'SELECT s.oid::regclass::text {self.SEQUENCES}')}
         self.assertGreater(len(there), 4)
-        self.assertEqual({n for n, in self.owner.rows('SELECT sequence::text FROM txrelay.sequences()')}, there)
+        self.assertEqual({n for n, in self.owner.rows('SELECT sequence::text '
+                                                      'FROM txrelay.sequences()')}, there)
 
     def numbers(self):
         """Of each column that numbers its rows: how many rows, and the highest number."""
-        columns = self.root.rows("SELECT a.attrelid::regclass::text, a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
-                                 "WHERE c.relnamespace = 'txrelay'::regnamespace AND a.attidentity <> '' AND c.relkind = 'r'")
-        return {f'{t}.{c}': self.root.one(f'SELECT count(*), max({c}) FROM {t}') for t, c in columns}
+        columns = self.root.rows("SELECT a.attrelid::regclass::text, a.attname FROM pg_attribute a "
+                                 "JOIN pg_class c ON c.oid = a.attrelid "
+                                 "WHERE c.relnamespace = 'txrelay'::regnamespace AND a.attidentity "
+                                 "<> '' AND c.relkind = 'r'")
+        return {f'{t}.{c}': self.root.one(f'SELECT count(*), max({c}) FROM {t}')
+                for t, c in columns}
 
     def test_r2_whatever_has_a_number_goes_on(self):
-        """Each at its first try: claims, what operators order and the deliveries of webhooks, after the old ones."""
+        """Each at its first try: claims, what operators order and the deliveries of webhooks,
+        after the old ones."""
         def end():
             self.app.value('SELECT txrelay.cancel(%s)', self.enqueue()[0])
             self.relay.rows("SELECT * FROM txrelay.leader_webhooks('relay-a', 10, 10)")
 
         def order():
-            self.relay.rows("SELECT txrelay.account_pause('alice', 'x'), txrelay.account_resume('alice')")
+            self.relay.rows("SELECT txrelay.account_pause('alice', 'x'), "
+                            "txrelay.account_resume('alice')")
         self.relay.rows("SELECT txrelay.webhook_create('hook', 'https://x.example/', NULL, NULL)")
         for _ in range(4):
             order()
@@ -92,7 +101,8 @@ class Ids(Case):
             self.app.value('SELECT txrelay.cancel(%s)', self.enqueue()[0])
         last = self.owner.value('SELECT max(id) FROM txrelay.finished_transactions')
         self.heartbeat()
-        self.root.rows('SET session_replication_role = replica; TRUNCATE txrelay.finished_transactions')
+        self.root.rows('SET session_replication_role = replica; TRUNCATE '
+                       'txrelay.finished_transactions')
         self.copy()
         self.lead()
         self.assertGreater(self.enqueue()[0], last)
@@ -105,10 +115,12 @@ class Ids(Case):
         waiting.rows('SELECT 1')
         self.enqueue_by(self.session('app'))
         self.heartbeat()
-        waiting.rows("SELECT txrelay.enqueue('alice', '\\x01'), txrelay.enqueue_many('alice', ARRAY['\\x01']::bytea[])")
+        waiting.rows("SELECT txrelay.enqueue('alice', '\\x01'), txrelay.enqueue_many('alice', "
+                     "ARRAY['\\x01']::bytea[])")
         waiting.commit()
         self.heartbeat()
-        self.assertEqual(self.owner.value('SELECT highest_id FROM txrelay.high_water'), self.owner.value('SELECT max(id) FROM txrelay.outbox'))
+        self.assertEqual(self.owner.value('SELECT highest_id FROM txrelay.high_water'),
+                         self.owner.value('SELECT max(id) FROM txrelay.outbox'))
 
     def enqueue_by(self, s):
         return s.value("SELECT txrelay.enqueue('alice', '\\x01')")
@@ -120,11 +132,13 @@ class Clock(Case):
 
     def clock(self, seconds):
         """The server's clock as a heartbeat sees it, this long after the real one."""
-        self.owner.rows("SELECT txrelay.note_high_water(clock_timestamp() + %s * interval '1 s')", seconds)
+        self.owner.rows("SELECT txrelay.note_high_water(clock_timestamp() + %s * interval '1 s')",
+                        seconds)
 
     def steady(self):
         """Seconds that the steady clock is ahead of the real one."""
-        return float(self.owner.value('SELECT extract(epoch FROM txrelay.steady_clock() - clock_timestamp())'))
+        return float(self.owner.value('SELECT extract(epoch FROM txrelay.steady_clock() - '
+                                      'clock_timestamp())'))
 
     def position(self):
         return self.app.value('SELECT txrelay.follow_position()')
@@ -151,22 +165,26 @@ class Clock(Case):
             self.assertAlmostEqual(self.steady(), stands, delta=5)
             self.ends()
             count += 4
-            times = self.owner.rows('SELECT (extract(epoch FROM finished_at) * 1000000)::bigint FROM txrelay.finished_transactions '
+            times = self.owner.rows('SELECT (extract(epoch FROM finished_at) * 1000000)::bigint '
+                                    'FROM txrelay.finished_transactions '
                                     'ORDER BY finished_at')
             self.assertEqual(len(times), count)
             self.assertGreaterEqual(times[-4][0], before)
             self.assertGreaterEqual(self.position(), times[-1][0])
-        first, moves = self.position(), self.owner.value('SELECT clock_offset FROM txrelay.high_water')
+        first, moves = self.position(), self.owner.value(
+            'SELECT clock_offset FROM txrelay.high_water')
         for _ in range(5):
             self.clock(0)
         self.assertGreater(self.position(), first)
         self.assertLess(self.owner.value('SELECT clock_offset FROM txrelay.high_water'), moves)
 
     def test_r7_it_comes_back_to_the_servers(self):
-        self.owner.rows("UPDATE txrelay.high_water SET reached = clock_timestamp() - interval '5 s', clock_offset = '0.25 s'")
+        self.owner.rows("UPDATE txrelay.high_water SET reached = clock_timestamp() - interval '5 "
+                        "s', clock_offset = '0.25 s'")
         for second in range(4):
             self.clock(second)
-        self.assertEqual(self.owner.value('SELECT extract(epoch FROM clock_offset) FROM txrelay.high_water'), 0)
+        self.assertEqual(self.owner.value('SELECT extract(epoch FROM clock_offset) '
+                                          'FROM txrelay.high_water'), 0)
 
     def test_r7_a_hung_leader_is_replaced(self):
         """Its lease was granted by a clock that was ahead."""
@@ -174,7 +192,8 @@ class Clock(Case):
         self.clock(120)
         self.clock(0)
         self.assertTrue(self.relay.value(claim, self.alice, 'hangs'))
-        self.relay.rows("SELECT * FROM txrelay.leader_renew('hangs', ARRAY[%s], ARRAY[1::bigint], 1000, 1000)", self.alice)
+        self.relay.rows("SELECT * FROM txrelay.leader_renew('hangs', ARRAY[%s], ARRAY[1::bigint], "
+                        "1000, 1000)", self.alice)
         self.assertFalse(self.relay.value(claim, self.alice, 'other'))
         # A second later, by the steady clock: two relays' heartbeats and nobody's renewal.
         self.owner.rows("UPDATE txrelay.high_water SET reached = reached + interval '2 s'")
@@ -191,15 +210,20 @@ class Identity(Case):
     FRESH = True
 
     def test_every_table_has_one(self):
-        rows = self.owner.rows("SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'txrelay'::regnamespace AND c.relkind IN ('r', 'p') "
-                               "AND c.relreplident <> 'f' AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary)")
+        rows = self.owner.rows("SELECT c.relname FROM pg_class c "
+                               "WHERE c.relnamespace = 'txrelay'::regnamespace AND c.relkind IN "
+                               "('r', 'p') "
+                               "AND c.relreplident <> 'f' AND NOT EXISTS (SELECT FROM pg_index i "
+                               "WHERE i.indrelid = c.oid AND i.indisprimary)")
         self.assertEqual(rows, [])
 
     def test_r14_rows_leave_the_default_partition_where_all_tables_are_published(self):
         root = self.superuser()
         root.rows('CREATE PUBLICATION everything FOR ALL TABLES')
-        months = [n for n, in root.rows("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = "
-                                        "'txrelay.finished_transactions'::regclass AND inhrelid::regclass::text !~ 'default'")]
+        months = [n for n, in root.rows(
+            "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = "
+                                        "'txrelay.finished_transactions'::regclass AND "
+                                        "inhrelid::regclass::text !~ 'default'")]
         self.assertTrue(months)
         for month in months:
             root.rows(f'DROP TABLE {month}')

@@ -22,9 +22,11 @@ class Notify(Case):
         (channel, new), = self.told()
         self.assertEqual(channel, 'pending_tx_new')
         self.assertRegex(new.pop('updated_at'), r'^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$')
-        self.assertEqual(new, {'account_id': self.hex_id, 'nonce': 4, 'hash': '0x' + h32(4).hex(), 'state': 'signed',
+        self.assertEqual(new, {'account_id': self.hex_id, 'nonce': 4, 'hash': '0x' + h32(4).hex(),
+                               'state': 'signed',
                                'creator_id': 'shop', 'id': tx})
-        for state, block in (('ready', None), ('in_block', BLOCK), ('retracted', BLOCK), ('finality_timeout', BLOCK)):
+        for state, block in (('ready', None), ('in_block', BLOCK), ('retracted', BLOCK),
+                             ('finality_timeout', BLOCK)):
             self.state(self.relay, epoch, (4, h32(4), state, block))
             (channel, update), = self.told()
             self.assertEqual((channel, update['state'], update.get('block_hash')),
@@ -36,8 +38,10 @@ class Notify(Case):
         self.finish(self.relay, epoch, (4, h32(4), BLOCK, 'ok'))
         (one, update), (two, removed) = self.told()
         self.assertEqual((one, update['state'], update['hash'], update['block_hash']),
-                         ('pending_tx_update', 'finalized', '0x' + h32(4).hex(), '0x' + BLOCK.hex()))
-        self.assertEqual((two, removed), ('pending_tx_removed', {'account_id': self.hex_id, 'nonce': 4, 'id': tx,
+                         ('pending_tx_update', 'finalized', '0x' + h32(4).hex(),
+                          '0x' + BLOCK.hex()))
+        self.assertEqual((two, removed),
+                         ('pending_tx_removed', {'account_id': self.hex_id, 'nonce': 4, 'id': tx,
                                                                  'outcome': 'ok'}))
 
     def test_nothing_visible_nothing_told(self):
@@ -63,18 +67,22 @@ class Notify(Case):
         self.told()
         self.fill(self.relay, epoch, [0], 'expired')
         (one, removed), (two, new) = self.told()
-        self.assertEqual((one, removed['id'], removed['outcome']), ('pending_tx_removed', tx, 'expired'))
-        self.assertEqual((two, new['id'], new['creator_id'], new['nonce']), ('pending_tx_new', None, None, 0))
+        self.assertEqual((one, removed['id'], removed['outcome']),
+                         ('pending_tx_removed', tx, 'expired'))
+        self.assertEqual((two, new['id'], new['creator_id'], new['nonce']),
+                         ('pending_tx_new', None, None, 0))
 
     def test_ends_without_a_nonce_and_goes_back_without_an_outcome(self):
         epoch, (tx,) = self.pending()
         other = self.enqueue()[0]
         self.told()
-        self.relay.rows("SELECT txrelay.leader_reject(%s, %s, ARRAY[%s]::bigint[], '{failed}', '{x}')", self.alice, epoch,
+        self.relay.rows("SELECT txrelay.leader_reject(%s, %s, ARRAY[%s]::bigint[], '{failed}', "
+                        "'{x}')", self.alice, epoch,
                         other)
         self.requeue(self.relay, epoch, (0, 'usurped', 'x'))
         self.assertEqual(self.told(), [
-            ('pending_tx_removed', {'account_id': self.hex_id, 'nonce': None, 'id': other, 'outcome': 'failed'}),
+            ('pending_tx_removed', {'account_id': self.hex_id, 'nonce': None, 'id': other,
+                                    'outcome': 'failed'}),
             ('pending_tx_removed', {'account_id': self.hex_id, 'nonce': 0, 'id': tx})])
 
     def test_an_end_wakes_who_waits_for_it_alone(self):
@@ -85,15 +93,19 @@ class Notify(Case):
         self.state(self.relay, epoch, (0, h32(0), 'in_block', BLOCK))
         self.requeue(self.relay, epoch, (1, 'usurped', 'x'))
         self.fill(self.relay, epoch, [2], 'expired')
-        self.assertEqual([self.heard(ear) for ear in ears.values()], [[]] * 2 + [[(f'tx_ended_{ids[2]}', 'expired')]] + [[]] * 3)
+        self.assertEqual([self.heard(ear) for ear in ears.values()],
+                         [[]] * 2 + [[(f'tx_ended_{ids[2]}', 'expired')]] + [[]] * 3)
         self.finish(self.relay, epoch, (0, h32(0), BLOCK, 'ok'))
-        self.relay.rows("SELECT txrelay.leader_reject(%s, %s, ARRAY[%s]::bigint[], '{failed}', '{x}')", self.alice, epoch, ids[3])
+        self.relay.rows("SELECT txrelay.leader_reject(%s, %s, ARRAY[%s]::bigint[], '{failed}', "
+                        "'{x}')", self.alice, epoch, ids[3])
         self.app.value('SELECT txrelay.cancel(%s)', ids[4])
-        self.owner.rows("UPDATE txrelay.outbox SET deadline = clock_timestamp() - interval '1 s' WHERE id = %s", ids[5])
+        self.owner.rows("UPDATE txrelay.outbox SET deadline = clock_timestamp() - interval '1 s' "
+                        "WHERE id = %s", ids[5])
         self.look(epoch)
         outcomes = {ids[0]: 'ok', ids[3]: 'failed', ids[4]: 'cancelled', ids[5]: 'expired'}
         for tx, ear in ears.items():
-            self.assertEqual(self.heard(ear), [(f'tx_ended_{tx}', outcomes[tx])] if tx in outcomes else [], tx)
+            self.assertEqual(self.heard(ear), [(f'tx_ended_{tx}', outcomes[tx])] if tx in outcomes
+                             else [], tx)
         self.assertEqual(self.heard(nobody), [])
 
     def test_a_large_call_is_stored_and_told_like_any_other(self):
@@ -107,7 +119,8 @@ class Notify(Case):
             self.assertEqual([c for c, _ in got], ['pending_tx_new', 'pending_tx_update'])
             self.assertTrue(all(len(p) < 600 for _, p in got))
             self.assertEqual(len(self.row(nonce)['call']), size)
-            self.assertEqual(len(self.relay.dict('SELECT * FROM txrelay.leader_snapshot(%s, %s, %s, 1)', self.alice,
+            self.assertEqual(len(self.relay.dict('SELECT * FROM txrelay.leader_snapshot(%s, %s, '
+                                                 '%s, 1)', self.alice,
                                                  epoch, nonce - 1)['call']), size)
 
     def test_the_largest_payload_is_far_below_the_limit(self):
@@ -120,7 +133,8 @@ class Notify(Case):
     def test_thousands_in_one_transaction_come_in_order(self):
         n = 3000
         epoch = self.lead()
-        ids = self.app.value("SELECT txrelay.enqueue_many('alice', array_fill('\\x01'::bytea, ARRAY[%s]))", n)
+        ids = self.app.value("SELECT txrelay.enqueue_many('alice', array_fill('\\x01'::bytea, "
+                             "ARRAY[%s]))", n)
         self.admit(self.relay, epoch, ids, list(range(n)))
         self.assertEqual([p['nonce'] for _, p in self.told()], list(range(n)))
 
@@ -143,8 +157,10 @@ class Partitions(Case):
 
     def finished(self, *times):
         for t in times:
-            self.superuser().rows("INSERT INTO txrelay.finished_transactions (id, account, outcome, created_at, "
-                                  "finished_at) VALUES (nextval('txrelay.transaction_id'), 1, 'ok', %s, %s)", t, t)
+            self.superuser().rows("INSERT INTO txrelay.finished_transactions (id, account, "
+                                  "outcome, created_at, "
+                                  "finished_at) VALUES (nextval('txrelay.transaction_id'), 1, "
+                                  "'ok', %s, %s)", t, t)
 
     def test_installed_ahead_and_made_once(self):
         before = self.names()
@@ -153,19 +169,26 @@ class Partitions(Case):
         self.assertEqual(self.relay.value('SELECT txrelay.ensure_partitions(3)'), 1)
         self.assertEqual(len(self.names()), 5)
         for ahead in (-1, 25, None):
-            self.refused('TR011', self.relay.rows, 'SELECT txrelay.ensure_partitions(%s)', ahead, text='p_ahead')
+            self.refused('TR011', self.relay.rows, 'SELECT txrelay.ensure_partitions(%s)', ahead,
+                         text='p_ahead')
 
     def test_what_the_default_caught_moves(self):
-        self.finished('2040-02-29 23:59:59Z', '2040-03-01 00:00:00Z', '2040-03-31 12:00:00Z', '2040-04-01 00:00:00Z')
+        self.finished('2040-02-29 23:59:59Z', '2040-03-01 00:00:00Z', '2040-03-31 12:00:00Z',
+                      '2040-04-01 00:00:00Z')
         self.assertEqual(self.relay.value("SELECT txrelay.ensure_partitions(0, '2040-03-15')"), 1)
-        self.assertEqual(self.owner.value('SELECT count(*) FROM txrelay.finished_transactions_2040m03'), 2)
-        self.assertEqual(self.owner.value('SELECT count(*) FROM txrelay.finished_transactions_default'), 2)
-        for table in ('finished_transactions', 'finished_transactions_default', 'finished_transactions_2040m03'):
+        self.assertEqual(self.owner.value('SELECT count(*) FROM '
+                                          'txrelay.finished_transactions_2040m03'), 2)
+        self.assertEqual(self.owner.value('SELECT count(*) FROM '
+                                          'txrelay.finished_transactions_default'), 2)
+        for table in ('finished_transactions', 'finished_transactions_default',
+                      'finished_transactions_2040m03'):
             self.refused('TR003', self.superuser().rows, f'DELETE FROM txrelay.{table}')
         # Rights and indexes of the new one are the parent's.
-        self.assertFalse(self.owner.value("SELECT has_table_privilege('relay', 'txrelay.finished_transactions_2040m03', "
+        self.assertFalse(self.owner.value("SELECT has_table_privilege('relay', "
+                                          "'txrelay.finished_transactions_2040m03', "
                                           "'INSERT, UPDATE, DELETE, TRUNCATE')"))
-        indexes = [self.owner.value(f"SELECT count(*) FROM pg_index WHERE indrelid = 'txrelay.{table}'::regclass")
+        indexes = [self.owner.value("SELECT count(*) FROM pg_index "
+                                    f"WHERE indrelid = 'txrelay.{table}'::regclass")
                    for table in ('finished_transactions', 'finished_transactions_2040m03')]
         self.assertEqual(indexes[0], indexes[1])
         self.assertGreater(indexes[0], 3)
@@ -180,7 +203,8 @@ class Partitions(Case):
 
     def test_the_sessions_time_zone_does_not_matter(self):
         self.relay.rows("SET timezone = 'Pacific/Kiritimati'")
-        self.assertEqual(self.relay.value("SELECT txrelay.ensure_partitions(0, '2042-01-31 23:00:00Z')"), 1)
+        self.assertEqual(self.relay.value("SELECT txrelay.ensure_partitions(0, '2042-01-31 "
+                                          "23:00:00Z')"), 1)
         self.assertIn('finished_transactions_2042m01', self.names())
 
     def test_retention_drops_whole_partitions(self):
@@ -193,12 +217,14 @@ class Partitions(Case):
         self.assertEqual(self.relay.value(drop, '2020-04-02 00:00:00Z'), 1)
         self.assertEqual(len(self.names()), 4)
         for keep in ('1 hour', None):
-            self.refused('TR011', self.relay.rows, 'SELECT txrelay.drop_partitions(%s::interval)', keep, text='p_age')
+            self.refused('TR011', self.relay.rows, 'SELECT txrelay.drop_partitions(%s::interval)',
+                         keep, text='p_age')
 
 
 class Cleanup(Case):
     def cleanup(self, epoch, limit=10000):
-        return self.relay.value("SELECT txrelay.leader_cleanup(%s, %s, interval '30 days', %s)", self.alice, epoch, limit)
+        return self.relay.value("SELECT txrelay.leader_cleanup(%s, %s, interval '30 days', %s)",
+                                self.alice, epoch, limit)
 
     def test_attempts_and_keys_of_what_has_ended(self):
         """By the leader alone, after the retention time."""
@@ -208,13 +234,16 @@ class Cleanup(Case):
         self.finish(self.relay, epoch, (0, h32(0), BLOCK, 'ok'), (1, h32(1), BLOCK, 'ok'))
         self.assertEqual(self.cleanup(epoch), 0)
         self.owner.rows("UPDATE txrelay.attempts SET ended_at = ended_at - interval '31 days'; "
-                        "UPDATE txrelay.idempotency_keys SET created_at = created_at - interval '31 days'")
+                        "UPDATE txrelay.idempotency_keys SET created_at = created_at - interval "
+                        "'31 days'")
         self.assertEqual(self.cleanup(epoch, 1), 2)
         self.assertEqual(self.cleanup(epoch), 1)
         self.assertEqual(self.owner.rows('SELECT nonce FROM txrelay.attempts'), [(2,)])
-        self.assertEqual(self.owner.rows('SELECT key FROM txrelay.idempotency_keys'), [('waiting',)])
+        self.assertEqual(self.owner.rows('SELECT key FROM txrelay.idempotency_keys'),
+                         [('waiting',)])
         self.assertEqual(self.status(ids[0])['outcome'], 'ok')
-        self.refused('TR011', self.relay.rows, "SELECT txrelay.leader_cleanup(%s, %s, interval '1 h')", self.alice, epoch)
+        self.refused('TR011', self.relay.rows,
+                     "SELECT txrelay.leader_cleanup(%s, %s, interval '1 h')", self.alice, epoch)
 
 
 if __name__ == '__main__':

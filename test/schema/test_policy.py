@@ -1,4 +1,5 @@
-"""What an account may do on its own: policy, tips and bumps, holds and orders, the accounts that stand still."""
+"""What an account may do on its own: policy, tips and bumps, holds and orders, the accounts that
+stand still."""
 import json
 import random
 import time
@@ -17,11 +18,13 @@ class Policy(Case):
     def test_reads_merges_and_removes(self):
         read = "SELECT txrelay.account_policy('alice')"
         self.assertEqual(self.relay.value(read), {})
-        self.assertEqual(self.policy(tip_start=5, usurped='requeue'), {'tip_start': '5', 'usurped': 'requeue'})
+        self.assertEqual(self.policy(tip_start=5, usurped='requeue'),
+                         {'tip_start': '5', 'usurped': 'requeue'})
         both = {'tip_start': '5', 'usurped': 'requeue', 'skip_after_blocks': 7}
         self.assertEqual(self.policy(skip_after_blocks=7), both)
         self.assertEqual(self.relay.value(read), both)
-        self.assertEqual(self.policy(usurped=None, tip_start='9'), {'tip_start': '9', 'skip_after_blocks': 7})
+        self.assertEqual(self.policy(usurped=None, tip_start='9'),
+                         {'tip_start': '9', 'skip_after_blocks': 7})
         self.assertEqual(self.policy(), {'tip_start': '9', 'skip_after_blocks': 7})
         self.assertEqual(self.account()['policy'], {'tip_start': '9', 'skip_after_blocks': 7})
 
@@ -34,7 +37,8 @@ class Policy(Case):
     def test_the_bounds_are_inclusive(self):
         for values in ({'tip_step_percent': 0}, {'tip_step_percent': 1000}, {'tip_after_blocks': 0},
                        {'tip_after_blocks': 100000, 'tip_cap': 0}, {'skip_after_blocks': 0},
-                       {'skip_after_blocks': 1000000}, {'low_balance': 0}, {'low_balance': U128}, {'tip_step': 0},
+                       {'skip_after_blocks': 1000000}, {'low_balance': 0}, {'low_balance': U128},
+                       {'tip_step': 0},
                        {'tip_start': 0}, {'usurped': 'fail'}, {'usurped': 'requeue'}):
             with self.subTest(values):
                 got = self.policy(**values)
@@ -45,22 +49,27 @@ class Policy(Case):
     def test_what_is_wrong_is_named_with_what_is_allowed(self):
         self.policy(tip_start=3)
         for text, said in (
-                ('{"tip": 1}', ('"tip"', 'not a key', 'tip_start', 'usurped')), ('{"tip": null}', ('"tip"', 'not a key')),
+                ('{"tip": 1}', ('"tip"', 'not a key', 'tip_start', 'usurped')),
+                ('{"tip": null}', ('"tip"', 'not a key')),
                 ('{"tip_start": -1}', ('tip_start', '-1', '0 to ' + str(U128))),
                 ('{"tip_step": 1.5}', ('tip_step', '1.5', 'whole number')),
                 ('{"tip_cap": "1e3"}', ('tip_cap', '"1e3"', 'string of its digits')),
                 ('{"tip_cap": "-1"}', ('tip_cap', '"-1"')), ('{"tip_cap": ""}', ('tip_cap', '""')),
                 (json.dumps({'low_balance': U128 + 1}), ('low_balance', str(U128 + 1), str(U128))),
-                (json.dumps({'low_balance': str(U128 + 1)}), ('low_balance', str(U128 + 1), str(U128))),
-                ('{"low_balance": true}', ('low_balance', 'true')), ('{"low_balance": [1]}', ('low_balance', '[1]')),
+                (json.dumps({'low_balance': str(U128 + 1)}),
+                 ('low_balance', str(U128 + 1), str(U128))),
+                ('{"low_balance": true}', ('low_balance', 'true')),
+                ('{"low_balance": [1]}', ('low_balance', '[1]')),
                 ('{"retry_refusals": "Payment"}', ('retry_refusals', 'Payment', 'Custom:6')),
                 ('{"retry_refusals": "Custom:x"}', ('retry_refusals', 'Custom:x')),
                 ('{"retry_refusals": ["Custom"]}', ('retry_refusals', 'Custom')),
                 ('{"tip_step_percent": 1001}', ('tip_step_percent', '1001', '0 to 1000')),
                 ('{"tip_step_percent": "5"}', ('tip_step_percent', '"5"', '0 to 1000')),
-                ('{"tip_after_blocks": 100001, "tip_cap": 5}', ('tip_after_blocks', '100001', '0 to 100000')),
+                ('{"tip_after_blocks": 100001, "tip_cap": 5}',
+                 ('tip_after_blocks', '100001', '0 to 100000')),
                 ('{"tip_after_blocks": "5", "tip_cap": 5}', ('tip_after_blocks', '"5"')),
-                ('{"skip_after_blocks": 1000001}', ('skip_after_blocks', '1000001', '0 to 1000000')),
+                ('{"skip_after_blocks": 1000001}',
+                 ('skip_after_blocks', '1000001', '0 to 1000000')),
                 ('{"skip_after_blocks": 0.5}', ('skip_after_blocks', '0.5')),
                 ('{"usurped": "drop"}', ('usurped', '"drop"', '"fail" or "requeue"')),
                 ('{"usurped": 1}', ('usurped', '1', '"fail" or "requeue"')),
@@ -71,37 +80,47 @@ class Policy(Case):
             with self.subTest(text):
                 self.refused('TR011', self.raw, text, text=('account_policy',) + said)
         self.assertEqual(self.account()['policy'], {'tip_start': '3'})
-        self.refused('TR010', self.relay.rows, "SELECT txrelay.account_policy('alcie', '{}')", text='alice')
+        self.refused('TR010', self.relay.rows, "SELECT txrelay.account_policy('alcie', '{}')",
+                     text='alice')
 
     def test_the_cap_cannot_be_taken_from_tips_that_rise_by_themselves(self):
         self.policy(tip_cap=50, tip_after_blocks=3)
-        self.refused('TR011', self.raw, '{"tip_cap": null}', text=('tip_after_blocks', 'is 3', 'tip_cap'))
+        self.refused('TR011', self.raw, '{"tip_cap": null}',
+                     text=('tip_after_blocks', 'is 3', 'tip_cap'))
         self.assertEqual(self.policy(tip_cap=None, tip_after_blocks=0), {'tip_after_blocks': 0})
 
     def test_two_at_once_lose_nothing(self):
         other = self.session('relay')
         other.begin()
         other.value("SELECT txrelay.account_policy('alice', '{\"tip_start\": 1}')")
-        call = self.background(self.relay, "SELECT txrelay.account_policy('alice', '{\"tip_step\": 2}')")
+        call = self.background(self.relay,
+                               "SELECT txrelay.account_policy('alice', '{\"tip_step\": 2}')")
         other.commit()
         self.assertEqual(call.join(), [({'tip_start': '1', 'tip_step': '2'},)])
 
     def test_the_leader_is_told_and_reads_it(self):
         ear, epoch = self.listen('outbox_wake'), self.lead()
-        unset = {'paused': False, 'suspension': None, 'reborn': False, 'transaction_version': None, 'tip_start': 0,
-                 'tip_step': 0, 'tip_cap': None, 'tip_step_percent': 0, 'tip_after_blocks': 0, 'skip_after_blocks': 0,
+        unset = {'paused': False, 'suspension': None, 'reborn': False, 'transaction_version': None,
+                 'tip_start': 0,
+                 'tip_step': 0, 'tip_cap': None, 'tip_step_percent': 0, 'tip_after_blocks': 0,
+                 'skip_after_blocks': 0,
                  'requeue_usurped': False, 'low_balance': None, 'retry_refusals': None}
-        nonces = {'next_nonce': None, 'used_nonce': None, 'used_block': None, 'seen_block': None, 'reconcile_from': None,
-                  'lost_since_ms': None, 'lost_until': None, 'era_immortal': True, 'suspension_text': None}
+        nonces = {'next_nonce': None, 'used_nonce': None, 'used_block': None, 'seen_block': None,
+                  'reconcile_from': None,
+                  'lost_since_ms': None, 'lost_until': None, 'era_immortal': True,
+                  'suspension_text': None}
         self.assertEqual(self.facts(epoch), {**nonces, **unset})
         self.assertEqual({k: v for k, v in self.look(epoch)[0].items() if k in unset}, unset)
         self.relay.value("SELECT txrelay.account_policy('alice')")
         self.assertEqual(self.heard(ear), [])
-        self.policy(tip_start=1, tip_step='2', tip_cap=U128, tip_step_percent=4, tip_after_blocks=5, skip_after_blocks=6,
+        self.policy(tip_start=1, tip_step='2', tip_cap=U128, tip_step_percent=4, tip_after_blocks=5,
+                    skip_after_blocks=6,
                     usurped='requeue', low_balance=7, retry_refusals='Custom')
         self.assertEqual(self.heard(ear), [('outbox_wake', str(self.alice))])
-        told = {**unset, 'tip_start': 1, 'tip_step': 2, 'tip_cap': U128, 'tip_step_percent': 4, 'tip_after_blocks': 5,
-                'skip_after_blocks': 6, 'requeue_usurped': True, 'low_balance': 7, 'retry_refusals': 'Custom'}
+        told = {**unset, 'tip_start': 1, 'tip_step': 2, 'tip_cap': U128, 'tip_step_percent': 4,
+                'tip_after_blocks': 5,
+                'skip_after_blocks': 6, 'requeue_usurped': True, 'low_balance': 7,
+                'retry_refusals': 'Custom'}
         self.assertEqual(self.facts(epoch), {**nonces, **told})
         self.assertEqual({k: v for k, v in self.look(epoch)[0].items() if k in unset}, told)
         self.policy(usurped='fail')
@@ -112,7 +131,8 @@ class Policy(Case):
         self.policy(tip_cap=9)
         for tx in ids:
             self.app.value('SELECT txrelay.cancel(%s)', tx)
-        self.assertEqual([(r['nonce'], r['tip_cap'], r['transaction_version']) for r in self.look(epoch)],
+        self.assertEqual([(r['nonce'], r['tip_cap'], r['transaction_version'])
+                          for r in self.look(epoch)],
                          [(0, 9, 1), (1, 9, 1)])
 
 
@@ -120,7 +140,8 @@ class StrictOrder(Case):
     """Policy order: strict: ids, and so nonces, follow the order of the commits."""
     WIDE = True
 
-    ONE, MANY = "SELECT txrelay.enqueue('alice', '\\x01')", "SELECT txrelay.enqueue_many('alice', ARRAY['\\x01', '\\x02']::bytea[])"
+    ONE, MANY = ("SELECT txrelay.enqueue('alice', '\\x01')",
+                 "SELECT txrelay.enqueue_many('alice', ARRAY['\\x01', '\\x02']::bytea[])")
 
     def setUp(self):
         super().setUp()
@@ -131,7 +152,8 @@ class StrictOrder(Case):
 
     def test_whoever_enqueues_waits_for_the_one_before(self):
         names = ("'alice'", "'5alice'", f"'0x{h32('alice').hex()}'")
-        ways = [f"SELECT txrelay.enqueue({n}, '\\x01'{k})" for i, n in enumerate(names) for k in ('', f", key => 'k{i}'")]
+        ways = [f"SELECT txrelay.enqueue({n}, '\\x01'{k})" for i, n in enumerate(names)
+                for k in ('', f", key => 'k{i}'")]
         for way in ways + [self.MANY]:
             with self.subTest(way):
                 first, second = self.session('app'), self.session('app')
@@ -144,7 +166,8 @@ class StrictOrder(Case):
                 self.assertGreater(got[0] if isinstance(got, list) else got, before)
 
     def test_a_rollback_ends_the_turn(self):
-        """To a savepoint for those who come later: who waits already, waits for the end of the transaction."""
+        """To a savepoint for those who come later: who waits already, waits for the end of the
+        transaction."""
         first = self.session('app')
         first.begin()
         first.rows(self.ONE)
@@ -173,47 +196,57 @@ class StrictOrder(Case):
         first.rollback()
 
     def test_what_would_overtake_is_refused(self):
-        for call in ("enqueue('alice', '\\x01'", "enqueue('5alice', '\\x01', key => 'k'", "enqueue_many('alice', ARRAY['\\x01']::bytea[]"):
-            for option, said in (('priority => 5', 'priority is 5'), ('priority => -1', 'priority is -1'),
+        for call in ("enqueue('alice', '\\x01'", "enqueue('5alice', '\\x01', key => 'k'",
+                     "enqueue_many('alice', ARRAY['\\x01']::bytea[]"):
+            for option, said in (('priority => 5', 'priority is 5'),
+                                 ('priority => -1', 'priority is -1'),
                                  ("not_before => '2100-01-01Z'", 'not_before is 2100')):
                 self.refused('TR011', self.app.rows, f'SELECT txrelay.{call}, {option})',
-                             text=(call.split('(', maxsplit=1)[0] + ': ' + said, 'account alice', 'order: strict'))
-        self.app.rows("SELECT txrelay.enqueue('alice', '\\x01', priority => 0, deadline => '2100-01-01Z')")
+                             text=(call.split('(', maxsplit=1)[0] + ': ' + said, 'account alice',
+                                   'order: strict'))
+        self.app.rows("SELECT txrelay.enqueue('alice', '\\x01', priority => 0, deadline => "
+                      "'2100-01-01Z')")
 
     def test_who_may_not_wait_is_told(self):
         first = self.session('app')
         first.begin()
         first.rows(self.ONE)
         self.app.rows("SET lock_timeout = '20ms'")
-        self.refused('55P03', self.app.rows, self.ONE, text=('account alice', 'order of commits', 'still open', 'Try again'))
+        self.refused('55P03', self.app.rows, self.ONE,
+                     text=('account alice', 'order of commits', 'still open', 'Try again'))
         first.rollback()
         self.app.rows(self.ONE)
 
     def test_nonces_follow_the_commits_of_many_writers(self):
         """At every isolation level, with rollbacks."""
-        self.superuser().rows('''DROP TABLE IF EXISTS public.commits; CREATE TABLE public.commits (n bigserial, id bigint);
+        self.superuser().rows('''DROP TABLE IF EXISTS public.commits; CREATE TABLE public.commits
+            (n bigserial, id bigint);
             GRANT ALL ON public.commits, public.commits_n_seq TO app''')
 
         def write(number):
             s, dice = self.session('app'), random.Random(number)
             for i in range(12):
                 s.begin(('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')[(number + i) % 3])
-                s.rows('SELECT count(*) FROM txrelay.leaders')  # the snapshot is older than its turn
+                # the snapshot is older than its turn
+                s.rows('SELECT count(*) FROM txrelay.leaders')
                 ids = s.value(self.MANY) if i % 4 == 3 else [s.value(self.ONE)]
                 time.sleep(dice.uniform(0, 0.004))
                 s.rows('INSERT INTO public.commits (id) SELECT unnest(%s)', ids)
                 s.rollback() if i % 5 == 4 else s.commit()
 
-        # What waits of a role is counted with its first row. Of two SERIALIZABLE ones that count at once one has to try again.
+        # What waits of a role is counted with its first row. Of two SERIALIZABLE ones that count at
+        # once one has to try again.
         self.app.rows('SELECT txrelay.cancel(%s)', self.app.value(self.ONE))
         writers = [Background(None, lambda n=n: write(n)) for n in range(6)]
         for writer in writers:
             writer.join()
-        by_commit = [r[0] for r in self.superuser().rows('SELECT id FROM public.commits ORDER BY n, id')]
+        by_commit = [r[0] for r in self.superuser().rows('SELECT id FROM public.commits '
+                                                         'ORDER BY n, id')]
         self.assertEqual(len(by_commit), 6 * (10 + 3))
         self.assertEqual(by_commit, self.ids())
         epoch = self.lead()
-        got = self.relay.rows('SELECT id FROM txrelay.leader_outbox(%s, %s, 1000)', self.alice, epoch)
+        got = self.relay.rows('SELECT id FROM txrelay.leader_outbox(%s, %s, 1000)', self.alice,
+                              epoch)
         self.assertEqual([r[0] for r in got], by_commit, 'and so do nonces')
 
     def test_one_that_comes_back_goes_before_those_that_wait(self):
@@ -235,7 +268,8 @@ class StrictOrder(Case):
             self.app.rows(self.ONE)
             self.enqueue(priority=3)
             first.rollback()
-        self.refused('TR011', self.relay.value, "SELECT txrelay.account_policy('alice', '{\"order\": \"total\"}')",
+        self.refused('TR011', self.relay.value,
+                     "SELECT txrelay.account_policy('alice', '{\"order\": \"total\"}')",
                      text=('order', '"total"', '"any" or "strict"'))
 
 
@@ -249,7 +283,8 @@ class Bump(Case):
         return self.owner.rows('SELECT id, tip::bigint FROM txrelay.bumps ORDER BY id')
 
     def asked(self, epoch):
-        return [(r['nonce'], r['id'], r['outcome'], r['tip']) for r in self.look(epoch) if r['nonce'] is not None]
+        return [(r['nonce'], r['id'], r['outcome'], r['tip']) for r in self.look(epoch)
+                if r['nonce'] is not None]
 
     def test_in_the_outbox_the_first_attempt_pays_it(self):
         ear, epoch = self.listen('outbox_wake'), self.lead()
@@ -286,12 +321,16 @@ class Bump(Case):
         self.assertEqual(self.owner.value('SELECT asked_by FROM txrelay.bumps'), 'relay')
 
     def test_the_next_step_of_the_policy(self):
-        for policy, tip, step in (({}, 0, 1), ({}, 7, 8), ({'tip_step': 10}, 7, 17), ({'tip_step': 0}, 7, 8),
+        for policy, tip, step in (({}, 0, 1), ({}, 7, 8), ({'tip_step': 10}, 7, 17),
+                                  ({'tip_step': 0}, 7, 8),
                                   ({'tip_step': 10, 'tip_step_percent': 50}, 7, 17),
                                   ({'tip_step': 10, 'tip_step_percent': 50}, 99, 148),
-                                  ({'tip_step_percent': 50}, 1, 2), ({'tip_step_percent': 1000}, 3, 33),
-                                  ({'tip_step_percent': 33}, 10**30 + 1, 1330000000000000000000000000001),
-                                  ({'tip_step': 10, 'tip_cap': 15}, 7, 15), ({'tip_step': 10, 'tip_cap': 17}, 7, 17)):
+                                  ({'tip_step_percent': 50}, 1, 2),
+                                  ({'tip_step_percent': 1000}, 3, 33),
+                                  ({'tip_step_percent': 33}, 10**30 + 1,
+                                   1330000000000000000000000000001),
+                                  ({'tip_step': 10, 'tip_cap': 15}, 7, 15),
+                                  ({'tip_step': 10, 'tip_cap': 17}, 7, 17)):
             with self.subTest(policy=policy, tip=tip):
                 self.tearDown()
                 self.setUp()
@@ -304,7 +343,8 @@ class Bump(Case):
 
     def test_the_next_step_in_the_outbox_is_above_what_it_would_pay(self):
         self.policy(tip_start=20, tip_step=5, tip_cap=1000)
-        for options, step in (({}, 25), ({'tip': 30}, 35), ({'tip': 0}, 5), ({'max_tip': 10, 'tip': 4}, 9),
+        for options, step in (({}, 25), ({'tip': 30}, 35), ({'tip': 0}, 5),
+                              ({'max_tip': 10, 'tip': 4}, 9),
                               ({'max_tip': 10, 'tip': 8}, 10)):
             with self.subTest(options):
                 tx, = self.enqueue(**options)
@@ -314,15 +354,18 @@ class Bump(Case):
     def test_above_a_cap_it_says_which(self):
         self.policy(tip_cap=100)
         epoch = self.lead()
-        small, large, plain = (self.enqueue(**o)[0] for o in ({'max_tip': 50}, {'max_tip': 500}, {}))
+        small, large, plain = (self.enqueue(**o)[0] for o in ({'max_tip': 50}, {'max_tip': 500},
+                                                              {}))
         for stage in ('queued', 'requested'):
             self.refused('TR011', self.bump, small, 51, text=('bump: tip', '51', 'max_tip (50)'))
-            self.refused('TR011', self.bump, large, 101, text=('101', 'tip_cap (100)', 'account_policy'))
+            self.refused('TR011', self.bump, large, 101,
+                         text=('101', 'tip_cap (100)', 'account_policy'))
             self.refused('TR011', self.bump, plain, 101, text=('101', 'tip_cap (100)'))
             self.assertEqual(self.bumps(), [])
             if stage == 'queued':
                 self.admit(self.relay, epoch, [small, large, plain], [0, 1, 2])
-        self.assertEqual([self.bump(tx, tip) for tx, tip in ((small, 50), (large, 100), (plain, 100))], ['requested'] * 3)
+        self.assertEqual([self.bump(tx, tip) for tx, tip in ((small, 50), (large, 100),
+                                                             (plain, 100))], ['requested'] * 3)
         self.attempt(self.relay, epoch, [0], [h32('0b')], tip=50)
         self.refused('TR011', self.bump, small, text=('51', 'max_tip (50)'))
 
@@ -332,14 +375,17 @@ class Bump(Case):
         waits, = self.enqueue(tip=40)
         for one in (tx, waits):
             for tip in (40, 39, 0):
-                self.refused('TR011', self.bump, one, tip, text=('tip', f'is {tip}', 'current one (40)'))
+                self.refused('TR011', self.bump, one, tip,
+                             text=('tip', f'is {tip}', 'current one (40)'))
         self.assertEqual((self.bump(tx, 41), self.bump(waits, 41)), ('requested', 'queued'))
 
     def test_what_is_no_amount(self):
         _, (tx,) = self.pending()
-        infinity = ['Infinity'] if self.app.conn.server_version >= 140000 else []  # no value of numeric before
+        # no value of numeric before
+        infinity = ['Infinity'] if self.app.conn.server_version >= 140000 else []
         for tip in ['-1', '1.5', 'NaN', *infinity, str(U128 + 1)]:
-            self.refused('TR011', self.app.rows, 'SELECT txrelay.bump(%s, %s::numeric)', tx, tip, text=('tip', tip, str(U128)))
+            self.refused('TR011', self.app.rows, 'SELECT txrelay.bump(%s, %s::numeric)', tx, tip,
+                         text=('tip', tip, str(U128)))
         self.assertEqual(self.bump(tx, U128), 'requested')
 
     def test_one_that_has_ended_and_one_that_never_was(self):
@@ -349,7 +395,8 @@ class Bump(Case):
         self.finish(self.relay, epoch, (0, h32(0), BLOCK, 'ok'))
         self.assertEqual((self.bump(tx), self.bump(waits, 9)), ('finished', 'finished'))
         for nothing in (99999, None):
-            self.refused('TR011', self.bump, nothing, text=('bump: id', str(nothing or 'NULL'), 'no such transaction'))
+            self.refused('TR011', self.bump, nothing,
+                         text=('bump: id', str(nothing or 'NULL'), 'no such transaction'))
         self.assertEqual(self.bumps(), [])
 
     def test_what_ended_is_asked_for_no_more(self):
@@ -376,9 +423,11 @@ class Bump(Case):
         self.assertEqual(self.asked(epoch), [(0, tx, 'cancelled', None), (0, tx, None, 9)])
 
     def test_an_admission_with_the_lower_tip_does_not_swallow_it(self):
-        """The leader read the row before the bump and signs it after: it goes on with what it read, and is asked."""
+        """The leader read the row before the bump and signs it after: it goes on with what it
+        read, and is asked."""
         epoch, (tx,) = self.lead(), self.enqueue()
-        self.assertEqual(self.relay.dict('SELECT * FROM txrelay.leader_outbox(%s, %s, 9)', self.alice, epoch)['tip'], None)
+        self.assertEqual(self.relay.dict('SELECT * FROM txrelay.leader_outbox(%s, %s, 9)',
+                                         self.alice, epoch)['tip'], None)
         self.assertEqual(self.bump(tx, 40), 'queued')
         self.assertEqual(self.asked(epoch), [])
         self.admit(self.relay, epoch, [tx], [0])
@@ -400,7 +449,8 @@ class Bump(Case):
         epoch, ids = self.lead(), self.enqueue(2)
         self.app.begin()
         self.bump(ids[1], 40)
-        self.refused('TR002', self.admit, self.relay, epoch, ids, [0, 1], text=('1 of 2', 'blocked by'))
+        self.refused('TR002', self.admit, self.relay, epoch, ids, [0, 1],
+                     text=('1 of 2', 'blocked by'))
         self.app.commit()
         self.assertEqual((self.count('outbox'), self.count('pending_transactions')), (2, 0))
         self.assertEqual(self.admit(self.relay, epoch, ids, [0, 1], tips=[0, 40]), 2)
@@ -416,19 +466,24 @@ class Bump(Case):
         self.assertEqual(self.asked(epoch), [(1, tx, None, 40)])
 
     def test_one_that_goes_back_meanwhile_is_found(self):
-        """Between its looks at the two tables the transaction moves against it: it looks again. The same for cancel."""
-        for sql, answer in (('SELECT txrelay.bump(%s, 40)', 'queued'), ('SELECT txrelay.cancel(%s)', 'cancelled')):
+        """Between its looks at the two tables the transaction moves against it: it looks again.
+        The same for cancel."""
+        for sql, answer in (('SELECT txrelay.bump(%s, 40)', 'queued'),
+                            ('SELECT txrelay.cancel(%s)', 'cancelled')):
             with self.subTest(sql):
                 self.tearDown()
                 self.setUp()
                 epoch, (tx,) = self.pending()
                 root = self.superuser()
-                # Someone holds the table that the second look needs, until the transaction has gone back.
+                # Someone holds the table that the second look needs, until the transaction has gone
+                # back.
                 self.relay.begin()
                 self.requeue(self.relay, epoch, (0, 'usurped', 'lost'))
                 root.begin()
-                wait = Background(root, lambda: root.rows('LOCK TABLE txrelay.pending_transactions'))
-                wait_until(lambda: self.owner_sees_blocked(root.pid), 'the lock waits for the requeue')
+                wait = Background(root,
+                                  lambda: root.rows('LOCK TABLE txrelay.pending_transactions'))
+                wait_until(lambda: self.owner_sees_blocked(root.pid),
+                           'the lock waits for the requeue')
                 call = self.background(self.app, sql, tx)
                 self.relay.commit()
                 wait.join()
@@ -456,7 +511,8 @@ class Bump(Case):
 
 class Hold(Case):
     def pause(self, epoch, hold, reason=None):
-        self.relay.rows('SELECT txrelay.leader_pause(%s, %s, %s, %s)', self.alice, epoch, hold, reason)
+        self.relay.rows('SELECT txrelay.leader_pause(%s, %s, %s, %s)', self.alice, epoch, hold,
+                        reason)
 
     def resume(self):
         self.relay.rows("SELECT txrelay.account_resume('alice')")
@@ -471,12 +527,14 @@ class Hold(Case):
         for hold in ('payment', 'reaped', 'signing', 'transaction_version'):
             self.pause(epoch, hold, 'why')
             self.assertEqual(self.paused(), (True, 'leader', 'why', hold))
-            self.assertEqual((self.facts(epoch)['paused'], self.facts(epoch)['suspension']), (True, hold))
+            self.assertEqual((self.facts(epoch)['paused'], self.facts(epoch)['suspension']),
+                             (True, hold))
             self.pause(epoch, None)
             self.assertEqual(self.paused(), (False, None, None, None))
         self.pause(epoch, 'payment')
         self.assertEqual(self.paused(), (True, 'leader', 'payment', 'payment'))
-        self.refused('TR011', self.pause, epoch, 'lunch', 'x', text=('p_suspension', 'lunch', 'payment, reaped'))
+        self.refused('TR011', self.pause, epoch, 'lunch', 'x',
+                     text=('p_suspension', 'lunch', 'payment, reaped'))
         self.assertEqual(self.paused()[3], 'payment')
 
     def test_since_when_it_stands_still(self):
@@ -508,7 +566,8 @@ class Hold(Case):
         self.assertEqual(self.paused(), (True, 'operator', 'let me see', 'reaped'))
 
     def test_resume_gives_the_order_that_the_hold_waits_for(self):
-        for hold, by_operator in ((h, o) for h in ('payment', 'reaped', 'transaction_version', None) for o in (0, 1)):
+        for hold, by_operator in ((h, o) for h in ('payment', 'reaped', 'transaction_version', None)
+                                  for o in (0, 1)):
             with self.subTest(hold=hold, by_operator=by_operator):
                 self.tearDown()
                 self.setUp()
@@ -518,8 +577,10 @@ class Hold(Case):
                     self.relay.rows("SELECT txrelay.account_pause('alice', 'x')")
                 self.resume()
                 got = self.facts(epoch)
-                self.assertEqual((got['paused'], got['suspension'], got['reborn'], got['transaction_version']),
-                                 (False, None, hold == 'reaped', None if hold == 'transaction_version' else 1))
+                self.assertEqual((got['paused'], got['suspension'], got['reborn'],
+                                  got['transaction_version']),
+                                 (False, None, hold == 'reaped',
+                                  None if hold == 'transaction_version' else 1))
                 self.assertEqual(self.paused(), (False, None, None, None))
 
     def test_an_order_stands_until_it_is_carried_out_or_the_account_is_reaped_anew(self):
@@ -541,7 +602,8 @@ class Hold(Case):
     def test_nothing_gets_a_nonce(self):
         epoch, ids = self.lead(), self.enqueue()
         self.pause(epoch, 'payment')
-        self.assertEqual(self.relay.rows('SELECT * FROM txrelay.leader_outbox(%s, %s, 10)', self.alice, epoch), [])
+        self.assertEqual(self.relay.rows('SELECT * FROM txrelay.leader_outbox(%s, %s, 10)',
+                                         self.alice, epoch), [])
         self.refused('TR002', self.admit, self.relay, epoch, ids, [0], text='paused')
         self.pause(epoch, None)
         self.assertEqual(self.admit(self.relay, epoch, ids, [0]), 1)
@@ -558,13 +620,16 @@ class Hold(Case):
         self.resume()
         self.admit(self.relay, epoch, ids[2:3], [2], version=8)
         self.assertEqual(self.facts(epoch)['transaction_version'], 8)
-        self.refused('TR002', self.admit, self.relay, epoch, ids[3:], [3], None, None, 7, text='alice signs under 8')
+        self.refused('TR002', self.admit, self.relay, epoch, ids[3:], [3], None, None, 7,
+                     text='alice signs under 8')
 
     def test_nor_is_its_own_call_signed_again_under_another_one(self):
         epoch, _ = self.pending(2)
-        again = lambda nonce, tag, **how: self.attempt(self.relay, epoch, [nonce], [h32(tag)], **how)
+        again = lambda nonce, tag, **how: self.attempt(self.relay, epoch, [nonce], [h32(tag)],
+                                                       **how)
         for nonces in ([0], [0, 1]):
-            self.refused('TR002', lambda: self.attempt(self.relay, epoch, nonces, [h32(f'b{n}') for n in nonces], version=2),
+            self.refused('TR002', lambda: self.attempt(self.relay, epoch, nonces,
+                                                       [h32(f'b{n}') for n in nonces], version=2),
                          text=('leader_attempt', 'transaction version 2', 'signs under 1'))
         again(0, 'same', version=1)
         again(0, 'filler', version=2, filler=2, outcome='cancelled')
@@ -598,9 +663,11 @@ class Rewind(Case):
         self.owner.rows('UPDATE txrelay.accounts SET used_nonce = 500, used_block = 9000')
         listener = self.listen('outbox_wake')
         self.rewind()
-        self.assertEqual(self.heard(listener), [('outbox_wake', str(self.alice))], 'the leader need not wait for its next poll')
+        self.assertEqual(self.heard(listener), [('outbox_wake', str(self.alice))],
+                         'the leader need not wait for its next poll')
         self.assertEqual(self.orders(), (True, None, None))
-        self.assertEqual((self.account()['next_nonce'], self.account()['life_since']), (2, None), 'the leader does the rest')
+        self.assertEqual((self.account()['next_nonce'], self.account()['life_since']), (2, None),
+                         'the leader does the rest')
 
     def test_the_epoch_is_over(self):
         """What the leader decided on before the order cannot come after it."""
@@ -608,9 +675,11 @@ class Rewind(Case):
         tx = self.enqueue()
         self.rewind()
         self.refused('TR001', self.admit, self.relay, epoch, tx, [1], text='stale epoch')
-        self.refused('TR001', self.relay.rows, 'SELECT txrelay.leader_nonce(%s, %s, 9)', self.alice, epoch)
+        self.refused('TR001', self.relay.rows, 'SELECT txrelay.leader_nonce(%s, %s, 9)', self.alice,
+                     epoch)
         self.refused('TR001', self.facts, epoch)
-        self.assertFalse(self.relay.value("SELECT renewed FROM txrelay.leader_renew('relay-a', ARRAY[%s], ARRAY[%s::bigint], "
+        self.assertFalse(self.relay.value("SELECT renewed FROM txrelay.leader_renew('relay-a', "
+                                          "ARRAY[%s], ARRAY[%s::bigint], "
                                           '3000, 9000)', self.alice, epoch))
         self.assertEqual(self.lead(), epoch + 2)
 
@@ -636,7 +705,8 @@ class Rewind(Case):
         self.requeue(self.relay, epoch, (1, 'failed'))
         self.relay.rows(begin, self.alice, epoch)
         self.assertEqual((self.orders(), self.account()['next_nonce']), ((False, None, None), 1))
-        self.refused('TR003', self.relay.rows, begin, self.alice, epoch, text='no operator has ordered')
+        self.refused('TR003', self.relay.rows, begin, self.alice, epoch,
+                     text='no operator has ordered')
         self.admit(self.relay, epoch, [ids[1]], [1])
 
     def test_it_ends_the_leaders_pause_and_not_an_operators(self):
@@ -646,14 +716,17 @@ class Rewind(Case):
                     self.tearDown()
                     self.setUp()
                     epoch, _ = self.pending()
-                    self.relay.rows('SELECT txrelay.leader_pause(%s, %s, %s, %s)', self.alice, epoch, suspension, 'x')
+                    self.relay.rows('SELECT txrelay.leader_pause(%s, %s, %s, %s)', self.alice,
+                                    epoch, suspension, 'x')
                     if by_operator:
                         self.relay.rows("SELECT txrelay.account_pause('alice', 'let me see')")
                     since = self.account()['paused_since']
                     self.rewind()
                     a = self.account()
-                    self.assertEqual((a['paused'], a['paused_by'], a['paused_reason'], a['paused_since'], a['suspension']),
-                                     (True, 'operator', 'let me see', since, None) if by_operator else
+                    self.assertEqual((a['paused'], a['paused_by'], a['paused_reason'],
+                                      a['paused_since'], a['suspension']),
+                                     (True, 'operator', 'let me see', since, None) if by_operator
+                                     else
                                      (False, None, None, None, None))
                     self.assertEqual((a['reborn'], a['transaction_version']), (True, 1))
 
@@ -661,9 +734,12 @@ class Rewind(Case):
         """The current attempt's, and those of an earlier one."""
         epoch, _ = self.pending(3)
         self.attempt(self.relay, epoch, [1], [h32('immortal')])
-        self.refused_and_nothing_changed(epoch, 'is "alice", whose pending nonce 1 was signed without an era', 'another account')
-        self.relay.rows('SELECT txrelay.leader_attempt(%s, %s, ARRAY[1::bigint], ARRAY[%s], ARRAY[%s], ARRAY[1], ARRAY[64::bigint], '
-                        "ARRAY[128::bigint], 100, 1, 20, ARRAY['era'], ARRAY[NULL::int], ARRAY[NULL], ARRAY[NULL])", self.alice, epoch,
+        self.refused_and_nothing_changed(
+            epoch, 'is "alice", whose pending nonce 1 was signed without an era', 'another account')
+        self.relay.rows('SELECT txrelay.leader_attempt(%s, %s, ARRAY[1::bigint], ARRAY[%s], '
+                        'ARRAY[%s], ARRAY[1], ARRAY[64::bigint], '
+                        "ARRAY[128::bigint], 100, 1, 20, ARRAY['era'], ARRAY[NULL::int], "
+                        "ARRAY[NULL], ARRAY[NULL])", self.alice, epoch,
                         h32('mortal again'), b'\x84' + h32('mortal again'))
         self.refused_and_nothing_changed(epoch, 'nonce 1 was signed without an era')
         self.finish(self.relay, epoch, (1, h32('immortal'), BLOCK, 'ok'))
@@ -673,7 +749,8 @@ class Rewind(Case):
         epoch = self.lead()
         self.relay.value("SELECT txrelay.account_reconcile('alice', 40)")
         epoch = self.lead()
-        self.refused_and_nothing_changed(epoch, 'lost commits are looked for from block 40 on', 'account_reconcile(account, block)')
+        self.refused_and_nothing_changed(epoch, 'lost commits are looked for from block 40 on',
+                                         'account_reconcile(account, block)')
 
     def test_accounts_without_a_key_and_without_a_row(self):
         epoch = self.lead()
@@ -689,7 +766,8 @@ class Rewind(Case):
 
 
 class Life(Case):
-    """What finalized blocks used, and what an account that was reaped and born again makes of it."""
+    """What finalized blocks used, and what an account that was reaped and born again makes of
+    it."""
     NONCE = 'SELECT txrelay.leader_nonce(%s, %s, %s, %s, %s)'
 
     def nonce(self, epoch, value, lower=False, reborn=False):
@@ -723,7 +801,8 @@ class Life(Case):
 
     def test_the_highest_of_a_batch_and_never_a_lower_one(self):
         epoch, _ = self.pending(4)
-        self.finish(self.relay, epoch, (2, h32(2), BLOCK, 'ok'), (0, h32(0), BLOCK, 'ok'), (3, None, None, 'failed'))
+        self.finish(self.relay, epoch, (2, h32(2), BLOCK, 'ok'), (0, h32(0), BLOCK, 'ok'),
+                    (3, None, None, 'failed'))
         self.assertEqual(self.used(epoch), (3, 7))
         self.block(900)
         self.finish(self.relay, epoch, (1, h32(1), BLOCK, 'ok'))
@@ -742,9 +821,11 @@ class Life(Case):
     def test_a_new_life_takes_an_order_and_nothing_pending(self):
         epoch, _ = self.pending(2)
         self.finish(self.relay, epoch, (0, h32(0), BLOCK, 'ok'))
-        self.refused('TR003', self.nonce, epoch, 0, False, True, text=('new life', 'nonce 1 is pending'))
+        self.refused('TR003', self.nonce, epoch, 0, False, True,
+                     text=('new life', 'nonce 1 is pending'))
         self.finish(self.relay, epoch, (1, h32(1), BLOCK, 'ok'))
-        self.refused('TR003', self.nonce, epoch, 0, False, True, text=('no operator has ordered', 'account_resume'))
+        self.refused('TR003', self.nonce, epoch, 0, False, True,
+                     text=('no operator has ordered', 'account_resume'))
         self.refused('TR003', self.nonce, epoch, 0, text=('0', '2', 'p_lower'))
         self.refused('TR002', self.nonce, epoch, 0, True, text='used in a finalized block')
         self.order(epoch)
@@ -777,9 +858,11 @@ class Life(Case):
         self.assertEqual(self.used(epoch), (None, None))
         self.finish(self.relay, epoch, (0, h32('second'), BLOCK, 'ok'))
         self.assertEqual(self.used(epoch), (1, 7))
-        self.refused('TR002', self.finish, self.relay, epoch, (1, h32('other'), BLOCK, 'ok'), (2, h32(2), BLOCK, 'ok'),
+        self.refused('TR002', self.finish, self.relay, epoch, (1, h32('other'), BLOCK, 'ok'),
+                     (2, h32(2), BLOCK, 'ok'),
                      text='1 of 2')
-        self.refused('TR003', self.finish, self.relay, epoch, (1, h32('other'), BLOCK, 'ok'), (0, h32(0), BLOCK, 'ok'),
+        self.refused('TR003', self.finish, self.relay, epoch, (1, h32('other'), BLOCK, 'ok'),
+                     (0, h32(0), BLOCK, 'ok'),
                      text='ended before, as ok')
 
 
@@ -798,8 +881,10 @@ class Blocked(Case):
         self.state(self.relay, epoch, (0, h32(0), 'refused', None, None, '1010: payment'))
         got, = self.blocked()
         self.assertEqual(got, {'account': 'alice', 'account_id': '0x' + h32('alice').hex(),
-                               'since': self.row(0)['blocked_since'], 'nonce': 0, 'id': ids[0], 'state': 'signed',
-                               'reason': '1010: payment', 'paused': False, 'paused_by': None, 'suspension': None, 'code': 'refused'})
+                               'since': self.row(0)['blocked_since'], 'nonce': 0, 'id': ids[0],
+                               'state': 'signed',
+                               'reason': '1010: payment', 'paused': False, 'paused_by': None,
+                               'suspension': None, 'code': 'refused'})
         self.state(self.relay, epoch, (0, h32(0), 'ready'))
         self.assertEqual(self.blocked(), [])
 
@@ -815,11 +900,13 @@ class Blocked(Case):
         epoch = self.lead()
         self.relay.rows("SELECT txrelay.leader_pause(%s, %s, 'payment', 'poor')", self.alice, epoch)
         got, = self.blocked()
-        self.assertEqual((got['nonce'], got['reason'], got['paused'], got['paused_by'], got['suspension'], got['since']),
+        self.assertEqual((got['nonce'], got['reason'], got['paused'], got['paused_by'],
+                          got['suspension'], got['since']),
                          (None, 'poor', True, 'leader', 'payment', self.account()['paused_since']))
         self.relay.rows("SELECT txrelay.account_pause('alice', 'wait')")
         got, = self.blocked()
-        self.assertEqual((got['reason'], got['paused_by'], got['suspension']), ('wait', 'operator', 'payment'))
+        self.assertEqual((got['reason'], got['paused_by'], got['suspension']),
+                         ('wait', 'operator', 'payment'))
         self.relay.rows("SELECT txrelay.account_resume('alice')")
         self.assertEqual(self.blocked(), [])
 
@@ -828,18 +915,21 @@ class Blocked(Case):
         self.state(self.relay, epoch, (0, h32(0), 'refused', None, None, 'no'))
         self.relay.rows("SELECT txrelay.leader_pause(%s, %s, 'payment', 'poor')", self.alice, epoch)
         got, = self.blocked()
-        self.assertEqual((got['since'], got['reason'], got['nonce']), (self.row(0)['blocked_since'], 'poor', 0))
+        self.assertEqual((got['since'], got['reason'], got['nonce']),
+                         (self.row(0)['blocked_since'], 'poor', 0))
 
     def test_one_probe_an_account(self):
         """A long queue behind a blocked head costs the reader nothing."""
         epoch = self.lead()
         n = 3000
-        ids = self.app.value("SELECT txrelay.enqueue_many('alice', array_fill('\\x01'::bytea, ARRAY[%s]))", n)
+        ids = self.app.value("SELECT txrelay.enqueue_many('alice', array_fill('\\x01'::bytea, "
+                             "ARRAY[%s]))", n)
         self.admit(self.relay, epoch, ids, list(range(n)))
         self.state(self.relay, epoch, *[(x, h32(x), 'refused', None, None, 'no') for x in range(n)])
         self.owner.rows('VACUUM ANALYZE txrelay.pending_transactions')
         with self.work_on(self.app, 'pending_transactions') as work:
-            self.assertEqual([b['nonce'] for b in self.app.dicts('SELECT nonce FROM txrelay.blocked_accounts')], [0])
+            self.assertEqual([b['nonce'] for b in self.app.dicts('SELECT nonce FROM '
+                                                                 'txrelay.blocked_accounts')], [0])
         self.assertLess(work[0][0], 10)
 
 

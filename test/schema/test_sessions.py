@@ -1,5 +1,6 @@
-"""Every session of ours sets what its statements depend on (store/sql/set_session.sql), whatever was set for its role and its
-database. Each setting at its worst, alone; test/system/test_sessions.py runs the main job with all of them at once."""
+"""Every session of ours sets what its statements depend on (store/sql/set_session.sql), whatever
+was set for its role and its database. Each setting at its worst, alone;
+test/system/test_sessions.py runs the main job with all of them at once."""
 import re
 import unittest
 
@@ -44,7 +45,8 @@ WORST = (
     ('jit', 'on', 'off'),
     ('plan_cache_mode', 'force_custom_plan', 'auto'),
     *((f'enable_{plan}', 'off', 'on') for plan in (
-        'seqscan', 'indexscan', 'indexonlyscan', 'bitmapscan', 'tidscan', 'nestloop', 'hashjoin', 'mergejoin', 'hashagg', 'sort',
+        'seqscan', 'indexscan', 'indexonlyscan', 'bitmapscan', 'tidscan', 'nestloop', 'hashjoin',
+        'mergejoin', 'hashagg', 'sort',
         'incremental_sort', 'material', 'memoize', 'partition_pruning')),
     ('constraint_exclusion', 'on', 'partition'),
     ('geqo', 'off', 'on'),
@@ -54,7 +56,8 @@ WORST = (
     ('debug_parallel_query', 'on', 'off'),
     ('force_parallel_mode', 'on', 'off'),
 )
-ELSEWHERE = {'default_transaction_read_only', 'session_replication_role'}  # tests of their own below
+# tests of their own below
+ELSEWHERE = {'default_transaction_read_only', 'session_replication_role'}
 
 
 class Sessions(Case):
@@ -102,14 +105,18 @@ class Sessions(Case):
         self.assertEqual(listed, {name for name, _, _ in WORST} | ELSEWHERE)
 
     def test_functions_that_shadow_the_servers(self):
-        self.root.rows("CREATE SCHEMA shadow; GRANT USAGE ON SCHEMA shadow TO public; CREATE FUNCTION shadow.set_config(text, text, boolean) "
-                       "RETURNS text LANGUAGE sql AS 'SELECT ''shadow'''; CREATE FUNCTION shadow.ne(text, text) RETURNS boolean LANGUAGE sql "
-                       "AS 'SELECT false'; CREATE OPERATOR shadow.<> (LEFTARG = text, RIGHTARG = text, FUNCTION = shadow.ne)")
+        self.root.rows("CREATE SCHEMA shadow; GRANT USAGE ON SCHEMA shadow TO public; CREATE "
+                       "FUNCTION shadow.set_config(text, text, boolean) "
+                       "RETURNS text LANGUAGE sql AS 'SELECT ''shadow'''; CREATE FUNCTION "
+                       "shadow.ne(text, text) RETURNS boolean LANGUAGE sql "
+                       "AS 'SELECT false'; CREATE OPERATOR shadow.<> (LEFTARG = text, RIGHTARG = "
+                       "text, FUNCTION = shadow.ne)")
         self.root.rows(f'ALTER DATABASE {self.db} SET search_path = shadow, pg_catalog')
         self.assertEqual(self.new().value('SHOW search_path'), 'pg_catalog')
 
     def test_read_only_for_the_role_alone_is_undone(self):
-        """What was made read-only for everybody stays so: somebody moves the data away, or the disk is full."""
+        """What was made read-only for everybody stays so: somebody moves the data away, or the
+        disk is full."""
         self.root.rows('ALTER ROLE relay SET default_transaction_read_only = on')
         self.assertEqual(self.new().value('SHOW transaction_read_only'), 'off')
         self.root.rows('ALTER ROLE relay RESET ALL')
@@ -125,7 +132,8 @@ class Sessions(Case):
 
     def test_what_is_right_is_left_alone(self):
         s = self.new()
-        self.assertEqual([v for v, in s.rows(LIST) if v != '0'], [])  # a Unix socket has no keepalives to set
+        # a Unix socket has no keepalives to set
+        self.assertEqual([v for v, in s.rows(LIST) if v != '0'], [])
         s.rows('SET synchronous_commit = remote_apply')  # more than we ask for
         s.rows(LIST)
         self.assertEqual(s.value('SHOW synchronous_commit'), 'remote_apply')
@@ -133,7 +141,8 @@ class Sessions(Case):
 
 class Durable(Case):
     def test_f2_leaders_wait_for_the_disk_whatever_the_default(self):
-        """Behind a pooler nothing of the session is ours: each function that precedes a submission, or makes an epoch, says so."""
+        """Behind a pooler nothing of the session is ours: each function that precedes a
+        submission, or makes an epoch, says so."""
         def commits(call):
             self.relay.rows('SET synchronous_commit = off')
             self.relay.begin()

@@ -1,5 +1,6 @@
-"""Nothing that can be set is silently ignored at an account that has sites: each key of a policy, each option of enqueue
-and each order of an operator holds there, or is refused. What is new fails here until it is classed."""
+"""Nothing that can be set is silently ignored at an account that has sites: each key of a policy,
+each option of enqueue and each order of an operator holds there, or is refused. What is new fails
+here until it is classed."""
 import re
 
 from pgcase import EMPTY
@@ -7,8 +8,10 @@ from test_sites import Sites
 
 
 class Options(Sites):
-    REFUSED = {'tip_after_blocks': (5, 0), 'skip_after_blocks': (9, 0), 'low_balance': (7, None), 'usurped': ('fail', 'requeue'),
-               'order': ('strict', 'any'), 'retry_refusals': ('Custom:6', None)}  # key: (what is refused, what is taken)
+    REFUSED = {'tip_after_blocks': (5, 0), 'skip_after_blocks': (9, 0), 'low_balance': (7, None),
+               'usurped': ('fail', 'requeue'),
+               # key: (what is refused, what is taken)
+               'order': ('strict', 'any'), 'retry_refusals': ('Custom:6', None)}
 
     def rows(self):
         return [r for r in self.poll() if r['kind'] == 'row']
@@ -28,13 +31,16 @@ class Options(Sites):
 
     def known_keys(self):
         """Every key that account_policy knows, whatever its texts say."""
-        source = self.owner.value("SELECT prosrc FROM pg_proc WHERE oid = 'txrelay.policy_value'::regproc")
+        source = self.owner.value("SELECT prosrc FROM pg_proc WHERE oid = "
+                                  "'txrelay.policy_value'::regproc")
 
         def known(key):
             return self.owner.value("SELECT txrelay.policy_knows(%s)", key)
-        self.owner.rows("""CREATE FUNCTION txrelay.policy_knows(p text) RETURNS boolean LANGUAGE plpgsql AS $$
+        self.owner.rows("""CREATE FUNCTION txrelay.policy_knows(p text) RETURNS boolean LANGUAGE
+            plpgsql AS $$
             BEGIN PERFORM txrelay.policy_value(p, '{}'); RETURN true;
-            EXCEPTION WHEN SQLSTATE 'TR011' THEN RETURN SQLERRM NOT LIKE '%is not a key of a policy'; END $$""")
+            EXCEPTION WHEN SQLSTATE 'TR011'
+            THEN RETURN SQLERRM NOT LIKE '%is not a key of a policy'; END $$""")
         try:
             return {k for k in re.findall(r"'(\w+)'", source) if known(k)}
         finally:
@@ -50,7 +56,8 @@ class Options(Sites):
         self.policy(tip_cap=9)
         for key, (bad, good) in self.REFUSED.items():
             with self.subTest(key):
-                self.refused('TR011', self.policy, **{key: bad}, text=(f'account_policy: {key} is ', str(bad), 'account alice',
+                self.refused('TR011', self.policy, **{key: bad},
+                             text=(f'account_policy: {key} is ', str(bad), 'account alice',
                              'has sites', f'txrelay policy alice {key}='))
                 self.assertEqual(self.policy(), {'tip_cap': '9'})
                 self.policy(**{key: good})
@@ -63,7 +70,9 @@ class Options(Sites):
         for key, (bad, good) in self.REFUSED.items():
             with self.subTest(key):
                 self.policy(**{key: bad})
-                self.refused('TR011', self.setup_sites, text=(f'leader_site_setup: {key} is ', 'account alice', f'txrelay policy alice {key}='))
+                self.refused('TR011', self.setup_sites,
+                             text=(f'leader_site_setup: {key} is ', 'account alice',
+                                   f'txrelay policy alice {key}='))
                 self.policy(**{key: good})
         self.setup_sites()
         self.assertEqual(self.app.value('SELECT account FROM txrelay.sites'), 'alice')
@@ -75,7 +84,8 @@ class Options(Sites):
         other = self.session('relay')
         self.relay.begin()
         self.setup_sites()
-        call = self.background(other, "SELECT txrelay.account_policy('alice', '{\"tip_after_blocks\": 5}')")
+        call = self.background(other, "SELECT txrelay.account_policy('alice', "
+                                      "'{\"tip_after_blocks\": 5}')")
         self.relay.commit()
         self.refused('TR011', call.join, text='has sites')
 
@@ -119,7 +129,8 @@ class Options(Sites):
     # ---- enqueue ----
 
     def test_each_option_of_enqueue_holds(self):
-        names = self.owner.value("SELECT proargnames FROM pg_proc WHERE oid = 'txrelay.enqueue'::regproc")
+        names = self.owner.value("SELECT proargnames FROM pg_proc "
+                                 "WHERE oid = 'txrelay.enqueue'::regproc")
         self.each('option_', names)
 
     def carried(self, column, value, **options):
@@ -130,7 +141,8 @@ class Options(Sites):
         self.assertEqual(self.load()[0]['tx'][0][column], value)
 
     def option_account(self):
-        self.refused('TR010', lambda: self.app.rows("SELECT txrelay.enqueue('bob', '\\x0001')"), text='bob')
+        self.refused('TR010', lambda: self.app.rows("SELECT txrelay.enqueue('bob', '\\x0001')"),
+                     text='bob')
 
     def option_call(self):
         self.carried('call', b'\0\2', call=b'\0\2')
@@ -154,7 +166,8 @@ class Options(Sites):
         tx, = self.enqueue(deadline='2099-01-01')
         self.grant(tx)
         self.owner.rows("UPDATE txrelay.site_transactions SET deadline = '2020-01-01'")
-        self.assertEqual([(r['kind'], r['id'], r['outcome']) for r in self.poll()], [('stop', tx, 'expired')])
+        self.assertEqual([(r['kind'], r['id'], r['outcome']) for r in self.poll()],
+                         [('stop', tx, 'expired')])
 
     def option_delay(self):
         self.enqueue(delay='1 hour')
@@ -187,7 +200,8 @@ class Options(Sites):
         tx, = self.enqueue(retries=1)
         for nonce, waits in ((5, True), (6, False)):
             bytes_ = self.grant(tx, nonce)
-            self.read_final(self.included(bytes_, 'dispatch_error', error='Balances.Low'), next=[nonce + 1] * 3)
+            self.read_final(self.included(bytes_, 'dispatch_error', error='Balances.Low'),
+                            next=[nonce + 1] * 3)
             self.assertEqual(self.waiting() == [tx], waits)
         self.assertEqual(self.status(tx)['outcome'], 'dispatch_error')
 
@@ -198,7 +212,8 @@ class Options(Sites):
     # ---- operators ----
 
     def test_each_order_for_an_account_holds_or_is_refused(self):
-        names = self.owner.rows("""SELECT p.proname FROM pg_proc p WHERE p.pronamespace = 'txrelay'::regnamespace AND p.proname LIKE 'account\\_%'
+        names = self.owner.rows("""SELECT p.proname FROM pg_proc p
+            WHERE p.pronamespace = 'txrelay'::regnamespace AND p.proname LIKE 'account\\_%'
             AND p.proargnames[1] IN ('account', 'p_account') AND p.proargtypes[0] = 'text'::regtype
             AND has_function_privilege('txrelay_relay', p.oid, 'EXECUTE')""")
         self.each('order_', {n for n, in names})
@@ -217,10 +232,12 @@ class Options(Sites):
         self.assertEqual(len(self.rows()), 1)
 
     def order_account_rewind(self):
-        self.refused('TR011', self.relay.rows, "SELECT txrelay.account_rewind('alice')", text='has sites')
+        self.refused('TR011', self.relay.rows, "SELECT txrelay.account_rewind('alice')",
+                     text='has sites')
 
     def order_account_reconcile(self):
-        self.refused('TR011', self.relay.rows, "SELECT txrelay.account_reconcile('alice', 90)", text=('is 90', 'has sites', 'Leave it out'))
+        self.refused('TR011', self.relay.rows, "SELECT txrelay.account_reconcile('alice', 90)",
+                     text=('is 90', 'has sites', 'Leave it out'))
         self.relay.rows("SELECT txrelay.account_reconcile('alice')")
         self.epoch = self.lead()
         self.assertTrue(self.load()[1]['lost'])

@@ -1,5 +1,5 @@
-"""Errors that are answered for bytes that were passed on (docs/answers.md): what is then stopped ends as the chain says,
-and so does what is refused as invalid."""
+"""Errors that are answered for bytes that were passed on (docs/answers.md): what is then stopped
+ends as the chain says, and so does what is refused as invalid."""
 import unittest
 
 from harness import proc
@@ -19,8 +19,8 @@ INVALID = {'lookup': error(1011, 'Unknown Transaction Validity: CannotLookup'),
 
 class Answers(CaseTest):
     def passed_on(self, answer, **options):
-        """A world whose node has the transaction's bytes in its pool, while the relay is answered this for all that it
-        submits. No block comes before a filler is signed."""
+        """A world whose node has the transaction's bytes in its pool, while the relay is answered
+        this for all that it submits. No block comes before a filler is signed."""
         world = self.world('--finality-lag', '12')
         world.script(on_submit(answer, times=0))
         world.set(paused=True)
@@ -71,12 +71,14 @@ class Answers(CaseTest):
         self.assertEqual(outcome, 'failed')
         self.assertRegex(error, 'Unknown Transaction Validity')
         self.assertEqual([h['filler'] for h in world.history(tx)], [False, True])
-        self.assertIsNotNone(world.pg.value('SELECT block_number FROM txrelay.finished_transactions WHERE id = %s', (tx,)))
+        self.assertIsNotNone(world.pg.value('SELECT block_number FROM '
+                                            'txrelay.finished_transactions WHERE id = %s', (tx,)))
         world.settle()
         self.assertEqual((world.end(behind)[0], world.row(behind)['nonce']), ('ok', 1))
 
     def test_a_filler_wins_the_race(self):
-        """The node took nothing: the filler that is signed against the bytes gets in, and the record says so."""
+        """The node took nothing: the filler that is signed against the bytes gets in, and the
+        record says so."""
         world = self.world()
         rule, = world.script(on_submit(TIMEOUT, times=0))
         tx, behind = world.enqueue_many(['not taken', 'behind it'])

@@ -1,4 +1,5 @@
-"""`txrelay audit` against a real chain: silent where all is right, and it names each kind of wrong record."""
+"""`txrelay audit` against a real chain: silent where all is right, and it names each kind of wrong
+record."""
 import csv
 import io
 import json
@@ -14,12 +15,16 @@ INSUFFICIENT = {'fail': [10, 2]}  # Balances.InsufficientBalance
 OTHER = "decode(repeat('ab', 32), 'hex')"
 RECORD = 'UPDATE txrelay.finished_transactions SET {} WHERE id = {}'
 
-# What an owner of the tables could do to the record of a transaction that ended as ok, and what the audit says of it.
+# What an owner of the tables could do to the record of a transaction that ended as ok, and what the
+# audit says of it.
 WRONG = (
-    (f'block_hash = {OTHER}', 'the record names block 0x(ab){32}, and the final block of this height is 0x'),
+    (f'block_hash = {OTHER}', 'the record names block 0x(ab){32}, and the final block of this '
+                              'height is 0x'),
     (f'hash = {OTHER}', 'the record names extrinsic 0x(ab){32}, which is not in the block'),
-    ('block_number = block_number - 1', 'the record names block 0x[0-9a-f]{64}, and the final block of this height is 0x'),
-    ('extrinsic_index = extrinsic_index + 1', r'the record says extrinsic \d+ of the block, it is \d+'),
+    ('block_number = block_number - 1',
+     'the record names block 0x[0-9a-f]{64}, and the final block of this height is 0x'),
+    ('extrinsic_index = extrinsic_index + 1',
+     r'the record says extrinsic \d+ of the block, it is \d+'),
     ("outcome = 'dispatch_error'", 'the record says dispatch_error, and the call succeeded'),
     ('fee = fee + 1', r'the record says a fee of \d+, the chain took \d+'),
     ('fee = NULL', r'the record says a fee of nothing, the chain took \d+'),
@@ -33,7 +38,8 @@ WRONG = (
 
 class Audit(CaseTest):
     def audit(self, world, *args, code=0):
-        done = cli('audit', *args, '--database', world.pg.dsn, '--endpoint', world.chain.ws, check=False)
+        done = cli('audit', *args, '--database', world.pg.dsn, '--endpoint', world.chain.ws,
+                   check=False)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
@@ -73,10 +79,13 @@ class Audit(CaseTest):
         self.assertEqual(found['findings'], [])
         extrinsics = [x for _, _, _, x in world.chain.walk() if x.signed]
         self.assertEqual(found['extrinsics'], len(extrinsics))
-        total = {k: sum(s[k] for s in found['sums']) for k in ('ok', 'dispatch_error', 'filler', 'foreign', 'open')}
-        self.assertEqual(total, {'ok': 6, 'dispatch_error': 3, 'filler': 1, 'foreign': 1, 'open': 0})
+        total = {k: sum(s[k] for s in found['sums']) for k in ('ok', 'dispatch_error', 'filler',
+                                                               'foreign', 'open')}
+        self.assertEqual(total, {'ok': 6, 'dispatch_error': 3, 'filler': 1, 'foreign': 1,
+                                 'open': 0})
         fees = sum(int(s['fees']) for s in found['sums'])
-        self.assertEqual(fees, int(world.pg.value('SELECT sum(fee) FROM txrelay.finished_transactions')))
+        self.assertEqual(fees, int(world.pg.value('SELECT sum(fee) FROM '
+                                                  'txrelay.finished_transactions')))
         by_creator = {s['creator']: s for s in found['sums']}
         self.assertEqual(by_creator['shop "a", b']['ok'], 3)
         self.assertGreater(sum(int(s['foreign_fees']) for s in found['sums']), 0)
@@ -87,8 +96,10 @@ class Audit(CaseTest):
         text = self.audit(world, 'alice', '--days', '1').stdout
         self.assertIn('nothing is wrong', text)
         self.assertIn(f'{len(extrinsics)} extrinsics of 1 accounts', text)
-        half = world.pg.value('SELECT block_number FROM txrelay.finished_transactions WHERE id = %s', (ok[3],))
-        self.assertEqual(json.loads(self.audit(world, '--json', '--to', str(half)).stdout)['to'], half)
+        half = world.pg.value(
+            'SELECT block_number FROM txrelay.finished_transactions WHERE id = %s', (ok[3],))
+        self.assertEqual(json.loads(self.audit(world, '--json', '--to', str(half)).stdout)['to'],
+                         half)
         self.assertIn('not final yet', self.audit(world, '--to', '99999999', code=1).stderr)
         self.assertIn("alias 'nobody'", self.audit(world, 'nobody', code=1).stderr)
 
@@ -99,21 +110,25 @@ class Audit(CaseTest):
             with self.subTest(change=change):
                 self.owner(world, RECORD.format(change, tx))
                 found = self.found(world, 4)
-                self.assertTrue(any(re.search(says, f['text']) and f['account'] == 'alice' for f in found), (says, found))
+                self.assertTrue(any(re.search(says, f['text']) and f['account'] == 'alice'
+                                    for f in found), (says, found))
                 self.assertLessEqual(len(found), 2, found)
                 self.restore(world)
         with self.subTest(change='no record'):
             self.owner(world, f'DELETE FROM txrelay.finished_transactions WHERE id = {tx}')
-            self.assertRegex(self.found(world, 4)[0]['text'], 'took effect, and its nonce has no record')
+            self.assertRegex(self.found(world, 4)[0]['text'],
+                             'took effect, and its nonce has no record')
             self.restore(world)
         with self.subTest(change='two records'):
-            self.owner(world, f'UPDATE txrelay.finished_transactions SET id = {tx} WHERE id = {tx} + 1')
+            self.owner(world, f'UPDATE txrelay.finished_transactions SET id = {tx} '
+                              f'WHERE id = {tx} + 1')
             self.assertEqual(self.found(world, 4)[0]['text'], '2 records say that it took effect')
             self.restore(world)
         self.assertIn('nothing is wrong', self.audit(world).stdout)
 
     def owner(self, world, statement):
-        world.pg.query(f'SET session_replication_role = replica; {statement}; RESET session_replication_role')
+        world.pg.query(f'SET session_replication_role = replica; {statement}; RESET '
+                       'session_replication_role')
 
     def restore(self, world):
         self.owner(world, 'DELETE FROM txrelay.finished_transactions; '

@@ -1,5 +1,6 @@
-"""A load balancer over nodes of different heights: a block that one has and the other does not, heights, nonces and pools that go
-back and forth. The relay sends nothing twice, ends nothing wrongly, and asks the nodes no more often than its pace allows."""
+"""A load balancer over nodes of different heights: a block that one has and the other does not,
+heights, nonces and pools that go back and forth. The relay sends nothing twice, ends nothing
+wrongly, and asks the nodes no more often than its pace allows."""
 import unittest
 
 from harness import proc
@@ -30,7 +31,8 @@ class BalancerTest(CaseTest):
         self.assertIsNone(liar.error)
         self.assertEqual(liar.accepted, 1, 'one connection')
         # 5 to 7 of a transaction and its blocks.
-        self.assertLess(sum(liar.asked.values()), 10 * (COUNT + world.best() - start), liar.asked.most_common())
+        self.assertLess(sum(liar.asked.values()), 10 * (COUNT + world.best() - start),
+                        liar.asked.most_common())
 
     def test_one_of_three_is_behind(self):
         self.balanced(0, 0, 2)

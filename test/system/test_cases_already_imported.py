@@ -1,4 +1,5 @@
-"""Public reports: already imported, 1013 (test/cases.md). See also test_cases_bans_and_payment, test_32_44_45."""
+"""Public reports: already imported, 1013 (test/cases.md). See also test_cases_bans_and_payment,
+test_32_44_45."""
 import unittest
 
 from harness import proc
@@ -7,7 +8,8 @@ from harness.cases import CaseTest, chopsticks, load_tests, on_submit, refusal  
 
 class FamilyE(CaseTest):
     def test_44_135_another_node_was_faster(self):
-        """The same bytes are in the pool by another way before ours arrive: 1013 is success, the transaction goes on."""
+        """The same bytes are in the pool by another way before ours arrive: 1013 is success, the
+        transaction goes on."""
         world = self.world()
         world.script(on_submit(refusal(1016)))
         world.set(paused=True)

@@ -9,8 +9,9 @@ ALICE = '5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY'
 
 class FamilyC(CaseTest):
     def test_30_112_115_cannot_pay_then_funded(self):
-        """The account has nothing to pay with for a while. One submission a block at most, an alert, and it goes on by
-        itself when it is funded although the first bytes are banned for half an hour: same nonce, new bytes."""
+        """The account has nothing to pay with for a while. One submission a block at most, an
+        alert, and it goes on by itself when it is funded although the first bytes are banned for
+        half an hour: same nonce, new bytes."""
         world = self.world()
         world.chain.rpc('dev_setBalance', {'account': ALICE, 'free': 0})
         start = world.best()
@@ -26,7 +27,8 @@ class FamilyC(CaseTest):
         self.assertEqual((world.row(tx)['nonce'], world.row(after)['nonce']), (0, 1))
 
     def test_31_banned_after_it_left_the_pool(self):
-        """Invalid at a block import, then 1012 for the same bytes: new bytes at the same nonce, no filler."""
+        """Invalid at a block import, then 1012 for the same bytes: new bytes at the same nonce, no
+        filler."""
         world = self.world()
         world.set(paused=True)
         tx = world.enqueue('thrown out')
@@ -40,11 +42,12 @@ class FamilyC(CaseTest):
         self.assertNotEqual(attempts[-1][3], found.hash)
 
     def test_32_44_45_same_bytes_again(self):
-        """The pool denies that it has it, so the relay sends the same bytes again and hears 1013, then 1012. Both mean:
-        it is there. No watch comes of it; blocks tell the end."""
+        """The pool denies that it has it, so the relay sends the same bytes again and hears 1013,
+        then 1012. Both mean: it is there. No watch comes of it; blocks tell the end."""
         world = self.world()
         world.set(paused=True)
-        world.script({'match': {'method': 'author_pendingExtrinsics', 'times': 6}, 'action': {'result': []}})
+        world.script({'match': {'method': 'author_pendingExtrinsics', 'times': 6},
+                      'action': {'result': []}})
         world.script({'match': {'status': 'broadcast', 'times': 0}, 'action': 'omit'})
         tx = world.enqueue('there already')
         world.wait_pool(1)
@@ -57,7 +60,8 @@ class FamilyC(CaseTest):
         self.assert_one_hash_each(world)
 
     def test_35_banned_for_long(self):
-        """Fifteen refusals with 1012, then it goes on by itself; never two submissions in one block."""
+        """Fifteen refusals with 1012, then it goes on by itself; never two submissions in one
+        block."""
         world = self.world()
         rule, = world.script(on_submit(refusal(1012), times=15))
         start = world.best()

@@ -1,8 +1,10 @@
-"""Public reports: dispatch results, fees (test/cases.md). Payment: test_cases_bans_and_payment, test_30_112_115."""
+"""Public reports: dispatch results, fees (test/cases.md). Payment: test_cases_bans_and_payment,
+test_30_112_115."""
 import unittest
 
 from harness import proc
-from harness.cases import SUBMIT, CaseTest, chopsticks, invalid, load_tests, on_submit, refusal  # noqa: F401
+# noqa: F401
+from harness.cases import SUBMIT, CaseTest, chopsticks, invalid, load_tests, on_submit, refusal
 from harness.chain import put_compact, remark
 
 BOB_ID = bytes.fromhex('8eaf04151687736326c9fea17e25fc5287613693c912909cb226aa4794f26a48')
@@ -24,13 +26,15 @@ FUTURE = 'Transaction will be valid in the future'
 
 class FamilyL(CaseTest):
     def test_119_120_batch_that_stops(self):
-        """The extrinsic succeeds, item 2 does not: recorded as a failure with the item and its error. The same for the
-        other two kinds of batch, and for what sudo carries."""
+        """The extrinsic succeeds, item 2 does not: recorded as a failure with the item and its
+        error. The same for the other two kinds of batch, and for what sudo carries."""
         world = self.world()
         good = remark('item')
         expected = {
-            calls(0, good, good, transfer(TOO_MUCH), good): r'^Utility\.BatchInterrupted\[2\]: (Balances|Token)\.\w+$',
-            calls(4, good, transfer(TOO_MUCH), good): r'^Utility\.ItemFailed.*: (Balances|Token)\.\w+$',
+            calls(0, good, good, transfer(TOO_MUCH),
+                  good): r'^Utility\.BatchInterrupted\[2\]: (Balances|Token)\.\w+$',
+            calls(4, good, transfer(TOO_MUCH),
+                  good): r'^Utility\.ItemFailed.*: (Balances|Token)\.\w+$',
             calls(2, good, transfer(TOO_MUCH)): r'^(Balances|Token)\.\w+$',
             b'\x32\x00' + transfer(TOO_MUCH): r'^Sudo\.Sudid.*: (Balances|Token)\.\w+$',
         }
@@ -68,13 +72,15 @@ class FamilyL(CaseTest):
 
 
     def test_123_five_errors_with_count_and_time(self):
-        """The node refuses one transaction in five ways, each more than once; it gets in after all. Its history lists each
-        error with its count, when it was signed and when that ended."""
+        """The node refuses one transaction in five ways, each more than once; it gets in after
+        all. Its history lists each error with its count, when it was signed and when that ended."""
         world = self.world()
-        errors = {'temporarily banned': refusal(1012), 'limit': refusal(1016), 'pay some fees': invalid(PAYMENT),
+        errors = {'temporarily banned': refusal(1012), 'limit': refusal(1016),
+                  'pay some fees': invalid(PAYMENT),
                   'bad signature': invalid(BAD_PROOF), 'valid in the future': invalid(FUTURE)}
         counts = dict(zip(errors, (2, 3, 2, 2, 3)))
-        rules = {e: world.script(on_submit(action, nonce=0, times=counts[e]))[0] for e, action in errors.items()}
+        rules = {e: world.script(on_submit(action, nonce=0, times=counts[e]))[0]
+                 for e, action in errors.items()}
         tx, behind = world.enqueue_many(['refused in five ways', 'behind it'])
         self.assert_once(world)
         history = world.history(tx)
@@ -83,10 +89,13 @@ class FamilyL(CaseTest):
             rows = [h for h in history if h['error'] and part in h['error']]
             self.assertEqual(sum(h['error_count'] for h in rows), counts[part], (part, history))
             self.assertEqual({h['nonce'] for h in rows}, {0})
-        self.assertTrue(all(h['created_at'] and h['ended_at'] >= h['created_at'] for h in history), history)
+        self.assertTrue(all(h['created_at'] and h['ended_at'] >= h['created_at'] for h in history),
+                        history)
         self.assertEqual([h['attempt'] for h in history], sorted(h['attempt'] for h in history))
-        self.assertEqual([h['outcome'] for h in history if h['outcome'] == 'included'], ['included'])
-        self.assertEqual([(h['error'], h['outcome']) for h in world.history(behind)], [(None, 'included')])
+        self.assertEqual([h['outcome'] for h in history if h['outcome'] == 'included'],
+                         ['included'])
+        self.assertEqual([(h['error'], h['outcome']) for h in world.history(behind)],
+                         [(None, 'included')])
 
 
 FamilyLChopsticks = chopsticks(FamilyL)

@@ -23,7 +23,8 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
-CREATE TRIGGER test_kill BEFORE INSERT ON txrelay.{table} FOR EACH ROW {when} EXECUTE FUNCTION public.test_kill();
+CREATE TRIGGER test_kill BEFORE INSERT ON txrelay.{table} FOR EACH ROW {when} EXECUTE FUNCTION
+public.test_kill();
 '''
 # An admission that waits for the test's advisory lock before its first row.
 HOLD = '''
@@ -32,12 +33,14 @@ BEGIN
     PERFORM pg_advisory_xact_lock(424242);
     RETURN NEW;
 END $$;
-CREATE TRIGGER test_hold BEFORE INSERT ON txrelay.pending_transactions FOR EACH ROW EXECUTE FUNCTION public.test_hold();
+CREATE TRIGGER test_hold BEFORE INSERT ON txrelay.pending_transactions FOR EACH ROW EXECUTE
+FUNCTION public.test_hold();
 '''
 
 
 def free_balance(world, account_id):
-    key = ACCOUNT_PREFIX + hashlib.blake2b(account_id, digest_size=16).hexdigest() + account_id.hex()
+    key = ACCOUNT_PREFIX + hashlib.blake2b(account_id,
+                                           digest_size=16).hexdigest() + account_id.hex()
     data = bytes.fromhex(world.chain.rpc('state_getStorage', key)[2:])
     return int.from_bytes(data[16:32], 'little')
 
@@ -78,15 +81,16 @@ class FamilyM(CaseTest):
         self.assert_one_hash_each(world)
 
     def test_66_126_relay_killed_between_claim_and_commit(self):
-        """kill -9 while the admission is open in the database; it commits after the relay's death. The successor
-        finds the rows with nonces; none is given twice, none is skipped."""
+        """kill -9 while the admission is open in the database; it commits after the relay's death.
+        The successor finds the rows with nonces; none is given twice, none is skipped."""
         world = self.world()
         world.rows(HOLD)
         holder = world.pg.connect()
         self.addCleanup(holder.close)
         holder.cursor().execute('SELECT pg_advisory_lock(424242)')
         world.enqueue_many([f'claimed {i}' for i in range(5)])
-        waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 424242 AND NOT granted"
+        waiting = ("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 424242 "
+                   "AND NOT granted")
         proc.wait_for('the admission to be open', lambda: world.pg.value(waiting))
         world.relays[0].kill()
         holder.cursor().execute('SELECT pg_advisory_unlock(424242)')
@@ -98,13 +102,15 @@ class FamilyM(CaseTest):
         self.assert_one_hash_each(world)
 
     def test_8_129_130_same_key_same_record(self):
-        """A repeated enqueue gives the first id, before and after the end; another call under the key is refused."""
+        """A repeated enqueue gives the first id, before and after the end; another call under the
+        key is refused."""
         world = self.world()
         call = remark('keyed')
         world.set(paused=True)
         first = world.pg.value("SELECT txrelay.enqueue('alice', %s, 'order-1')", (call,))
         world.committed[call] = first
-        again = [world.pg.value("SELECT txrelay.enqueue('alice', %s, 'order-1')", (call,)) for _ in range(3)]
+        again = [world.pg.value("SELECT txrelay.enqueue('alice', %s, 'order-1')", (call,))
+                 for _ in range(3)]
         with self.assertRaises(psycopg2.Error) as caught:
             world.rows("SELECT txrelay.enqueue('alice', %s, 'order-1')", remark('another'))
         self.assertEqual(caught.exception.pgcode, 'TR012')
@@ -118,13 +124,15 @@ class FamilyM(CaseTest):
         self.assertEqual(world.next_nonce(), 1)
 
     def test_130_backend_killed_between_key_and_transaction(self):
-        """A key without its transaction is never left behind: the retry makes the record, and it is submitted."""
+        """A key without its transaction is never left behind: the retry makes the record, and it
+        is submitted."""
         world = self.world()
         world.rows(KILL_ONCE.format(table='outbox', when=''))
         call = remark('killed once')
         with self.assertRaises(psycopg2.OperationalError):
             world.rows("SELECT txrelay.enqueue('alice', %s, 'order-2')", call)
-        world.committed[call] = world.pg.value("SELECT txrelay.enqueue('alice', %s, 'order-2')", (call,))
+        world.committed[call] = world.pg.value("SELECT txrelay.enqueue('alice', %s, 'order-2')",
+                                               (call,))
         self.assert_once(world)
 
     def test_129_131_many_callers_one_key(self):

@@ -11,17 +11,19 @@ ALICE = '5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY'
 
 class FamilyH(CaseTest):
     def expires(self, **options):
-        """The author passes over the head of the line until its era has ended. It is signed again at its nonce; those
-        behind it follow."""
+        """The author passes over the head of the line until its era has ended. It is signed again
+        at its nonce; those behind it follow."""
         world = self.world(manager={'era_period': 16})
         world.set(**options)
-        skip, *asked = world.script({'match': {'include': True, 'nonce': 0, 'times': 0}, 'action': 'skip'},
+        skip, *asked = world.script({'match': {'include': True, 'nonce': 0, 'times': 0},
+                                     'action': 'skip'},
                                     *nonce_questions('pass'))
         txs = world.enqueue_many(['expires', 'behind 1', 'behind 2'])
         proc.wait_for('a second attempt', lambda: len(world.attempts(0)) >= 2)
         world.chain.rpc('dev_clearScript', {'id': skip})
         self.assert_once(world)
-        self.assertEqual([world.script_fired(rule) for rule in asked], [0, 0], 'it asked the node for the next nonce')
+        self.assertEqual([world.script_fired(rule) for rule in asked], [0, 0],
+                         'it asked the node for the next nonce')
         self.assertEqual([world.row(t)['nonce'] for t in txs], [0, 1, 2])
         first = world.attempts(0)[0]
         self.assertRegex(first[5], 'era')
@@ -45,25 +47,29 @@ class FamilyH(CaseTest):
         self.assertEqual({n for n, *_ in world.attempts()}, {0, 1, 2})
 
     def test_90_91_anchor_is_a_final_block(self):
-        """The chain is re-organised three deep again and again; no signature is ever over a block that is gone."""
+        """The chain is re-organised three deep again and again; no signature is ever over a block
+        that is gone."""
         world = self.world('--finality-lag', '4')
         world.wait_blocks(6)
         for i in range(6):
             tx = world.enqueue(f'anchored {i}')
-            proc.wait_for('it to be sent', lambda: world.row(tx)['state'] not in ('queued', 'signed'))
+            proc.wait_for('it to be sent',
+                          lambda: world.row(tx)['state'] not in ('queued', 'signed'))
             world.chain.rpc('dev_reorg', {'depth': 3})
         self.assert_once(world)
         self.assertNotIn('1010', world.results())
         self.assertEqual({a[1] for a in world.attempts()}, {1}, 'nothing was signed twice')
 
     def test_92_94_mortal_by_default(self):
-        """What was executed once cannot be replayed after the account was reaped and funded again, once its era is over."""
+        """What was executed once cannot be replayed after the account was reaped and funded again,
+        once its era is over."""
         world = self.world(manager={'era_period': 8})
         world.enqueue('once only')
         self.assert_once(world)
         world.relays[0].stop()
         raw = world.attempts(0)[0][6]
-        self.assertEqual(world.rows('SELECT count(*) FROM txrelay.attempts WHERE era_death IS NULL'), [(0,)])
+        self.assertEqual(
+            world.rows('SELECT count(*) FROM txrelay.attempts WHERE era_death IS NULL'), [(0,)])
         world.chain.rpc('dev_setBalance', {'account': ALICE, 'free': 0})
         world.chain.rpc('dev_setBalance', {'account': ALICE, 'free': 10 ** 18, 'nonce': 0})
         world.blocks(10)
@@ -75,8 +81,9 @@ class FamilyH(CaseTest):
         self.assert_once(world)
 
     def reaped(self, down=False, **policy):
-        """One nonce is used, three wait in the pool; the account dies and is funded again: its nonce starts at 0. Said
-        loudly, and nothing of the old life is sent to the new one, whether somebody looked or not."""
+        """One nonce is used, three wait in the pool; the account dies and is funded again: its
+        nonce starts at 0. Said loudly, and nothing of the old life is sent to the new one, whether
+        somebody looked or not."""
         world = self.world(manager={'era_period': 16})
         world.policy(**policy)
         world.enqueue('its life before')
@@ -96,7 +103,8 @@ class FamilyH(CaseTest):
         sent, attempts = len(world.submits()), len(world.attempts())
         txs.append(world.enqueue('asked for in between'))
         world.wait_blocks(20)
-        self.assertEqual((len(world.submits()), len(world.attempts())), (sent, attempts), 'nothing signed, nothing sent')
+        self.assertEqual((len(world.submits()), len(world.attempts())), (sent, attempts),
+                         'nothing signed, nothing sent')
         self.assertEqual(world.stranger.next_nonce(), 0, 'nothing was executed in the new life')
         self.assertIsNone(world.row(txs[3])['nonce'])
         row = world.blocked()
@@ -108,7 +116,8 @@ class FamilyH(CaseTest):
         world.resume()
         figures = world.settle()
         self.assertEqual((figures['finalized'], figures['failed']), (5 - given_up, given_up))
-        self.assertEqual(sorted(world.row(t)['nonce'] for t in txs[given_up:]), list(range(4 - given_up)))
+        self.assertEqual(sorted(world.row(t)['nonce'] for t in txs[given_up:]),
+                         list(range(4 - given_up)))
         self.assertIsNone(world.suspension())
         after = world.enqueue('the new life goes on')
         world.settle()
@@ -128,15 +137,18 @@ class FamilyH(CaseTest):
             self.assertRegex(world.end(tx)[1], '(?i)reaped')
 
     def test_93_reaped_while_it_is_down(self):
-        """Found at the start by the nonces that are on record. By the account's policy, what waited is signed again."""
+        """Found at the start by the nonces that are on record. By the account's policy, what
+        waited is signed again."""
         world, txs = self.reaped(down=True, usurped='requeue')
         self.begin_again(world, txs, given_up=0)
         for tx in txs[:3]:
             self.assertEqual(len(world.given_up(tx)), 1)
 
     def test_97_ten_thousand_rows_at_the_start(self):
-        """10,000 nonces are in use when the leader is killed. The successor sends new ones soon and loses none."""
-        world = self.world('--max-subscriptions', '20000', '--pool-limit', '20000', '--block-max-extrinsics', '2000',
+        """10,000 nonces are in use when the leader is killed. The successor sends new ones soon
+        and loses none."""
+        world = self.world('--max-subscriptions', '20000', '--pool-limit', '20000',
+                           '--block-max-extrinsics', '2000',
                            '--block-ms', '200', manager={'window': 12000, 'unanswered': 256})
         world.set(paused=True)
         calls = [remark(f'backlog {i}') for i in range(10000)]
@@ -151,7 +163,8 @@ class FamilyH(CaseTest):
         world.wait_leader(heir, seconds=30)
         tx = world.enqueue('after the restart')
         proc.wait_for('the new one to be sent', lambda: world.ready_count() == 10001, 60)
-        print(f'\n  97: with 10,000 open rows the new leader sent the next one after {time.monotonic() - start:.1f} s')
+        print('\n  97: with 10,000 open rows the new leader sent the next one after '
+              f'{time.monotonic() - start:.1f} s')
         self.assertLess(time.monotonic() - start, 30)
         world.set(paused=False)
         figures = world.settle(seconds=150)

@@ -16,7 +16,8 @@ class FamilyD(CaseTest):
         world.enqueue_many([f'crowded {i}' for i in range(20)])
         world.wait_blocks(20)
         refused = world.script_fired(rule)
-        self.assertLessEqual(refused, 20 + world.best() - start + 1, 'one a block after the first burst')
+        self.assertLessEqual(refused, 20 + world.best() - start + 1,
+                             'one a block after the first burst')
         self.assertEqual(world.submits(), [])
         world.chain.rpc('dev_clearScript')
         self.assert_once(world)
@@ -24,9 +25,9 @@ class FamilyD(CaseTest):
         self.assert_one_hash_each(world)
 
     def through(self, pool, most, *options):
-        """100 transactions through a pool of this size, `most` of them to a block: a block is made when the pool can fill it,
-        or when the relay has not filled the pool within a while, so it needs a block. How many blocks, and what became of the
-        submissions."""
+        """100 transactions through a pool of this size, `most` of them to a block: a block is made
+        when the pool can fill it, or when the relay has not filled the pool within a while, so it
+        needs a block. How many blocks, and what became of the submissions."""
         world = self.world('--pool-limit', str(pool), '--future-limit', str(pool), *options)
         world.set(paused=True)
         calls = [remark(f'narrow {i}') for i in range(100)]
@@ -47,8 +48,9 @@ class FamilyD(CaseTest):
         return blocks, results
 
     def test_40_hundred_transactions_pool_of_eight(self):
-        """One too many costs the whole sequence, because the pool throws out the oldest with all that depend on it. The
-        relay finds out how much goes in: 13 blocks are the fewest, and the first burst alone costs some more."""
+        """One too many costs the whole sequence, because the pool throws out the oldest with all
+        that depend on it. The relay finds out how much goes in: 13 blocks are the fewest, and the
+        first burst alone costs some more."""
         blocks, results = self.through(8, 8)
         self.assertLessEqual(blocks, 20)
         self.assertLessEqual(results['1016'], 3)
@@ -56,16 +58,19 @@ class FamilyD(CaseTest):
         self.assertLess(sum(results.values()), 150)
 
     def test_f6_the_limit_is_remembered(self):
-        """A pool of 20, blocks of 10, and 100 transactions: ten blocks, and at most two to find out what goes in."""
+        """A pool of 20, blocks of 10, and 100 transactions: ten blocks, and at most two to find
+        out what goes in."""
         blocks, results = self.through(20, 10, '--block-max-extrinsics', '10')
         self.assertLessEqual(blocks, 12)
         self.assertLessEqual(results['1016'], 3)
         self.assertLess(sum(results.values()), 200)
 
     def test_41_accepted_then_evicted_without_a_word(self):
-        """The hash was answered, then the node forgot it: the same bytes again while their era lives."""
+        """The hash was answered, then the node forgot it: the same bytes again while their era
+        lives."""
         world = self.world()
-        world.script(on_submit('accept_and_drop'), {'match': {'status': '*', 'times': 0}, 'action': 'omit'})
+        world.script(on_submit('accept_and_drop'),
+                     {'match': {'status': '*', 'times': 0}, 'action': 'omit'})
         world.enqueue('evicted')
         self.assert_once(world)
         submits = world.submits()

@@ -52,7 +52,8 @@ class FamilyF(CaseTest):
         self.assert_one_hash_each(world)
 
     def test_50_65_68_114_one_invalid_among_fifty(self):
-        """n can never be included: it ends with the node's reason, one filler takes its nonce, the rest proceeds."""
+        """n can never be included: it ends with the node's reason, one filler takes its nonce, the
+        rest proceeds."""
         world = self.world()
         world.script(on_submit({'verdict': 'Call'}, nonce=25))
         txs = world.enqueue_many([f'wide {i}' for i in range(50)])
@@ -82,7 +83,8 @@ class FamilyF(CaseTest):
     def test_58_59_63_two_of_ten_lost_after_ok(self):
         world = self.world()
         world.script(*(on_submit('accept_and_drop', nonce=n) for n in (3, 7)))
-        world.script(*({'match': {'status': '*', 'nonce': n, 'times': 0}, 'action': 'omit'} for n in (3, 7)))
+        world.script(*({'match': {'status': '*', 'nonce': n, 'times': 0}, 'action': 'omit'}
+                       for n in (3, 7)))
         world.set(paused=True)
         world.enqueue_many([f'confirmed {i}' for i in range(10)])
         self.wait_owned(world, 10, 10)
@@ -100,12 +102,15 @@ class FamilyF(CaseTest):
 
         def measured():
             text = world.relays[0].control({'cmd': 'metrics'})['text']
-            return tuple(int(re.search(rf'^txrelay_{name}{{account="alice"}} (\d+)$', text, re.M)[1])
+            return tuple(int(re.search(rf'^txrelay_{name}{{account="alice"}} (\d+)$', text,
+                                       re.M)[1])
                          for name in ('next_nonce', 'in_flight'))
-        proc.wait_for(f'the metrics {next_nonce}, {unused}', lambda: measured() == (next_nonce, unused))
+        proc.wait_for(f'the metrics {next_nonce}, {unused}',
+                      lambda: measured() == (next_nonce, unused))
 
     def test_53_54_counter_raised_while_it_runs(self):
-        """Seven above with nothing behind it: noticed at the next admission, taken back, no hole and no filler."""
+        """Seven above with nothing behind it: noticed at the next admission, taken back, no hole
+        and no filler."""
         world = self.world()
         world.enqueue('before')
         self.assert_once(world)
@@ -131,7 +136,8 @@ class FamilyF(CaseTest):
         world.wait_alert('going back')
 
     def test_54_64_twenty_fail_before_they_are_sent(self):
-        """Twenty calls that cannot be signed take no nonce; twenty that the connection did not take keep theirs."""
+        """Twenty calls that cannot be signed take no nonce; twenty that the connection did not
+        take keep theirs."""
         world = self.world()
         bad = [world.enqueue_raw(b'\xfe' + bytes([i])) for i in range(20)]
         for tx in bad:
@@ -145,10 +151,12 @@ class FamilyF(CaseTest):
         self.assert_one_hash_each(world)
 
     def test_56_the_lowest_is_lost(self):
-        """Exactly the head of the line is lost and nobody says so, not the node and no wake-up; those behind it wait in
-        the future queue. The look at the chain begins at the lowest open nonce."""
+        """Exactly the head of the line is lost and nobody says so, not the node and no wake-up;
+        those behind it wait in the future queue. The look at the chain begins at the lowest open
+        nonce."""
         world = self.world()
-        world.script(on_submit('accept_and_drop', nonce=0), {'match': {'status': '*', 'nonce': 0, 'times': 0}, 'action': 'end'})
+        world.script(on_submit('accept_and_drop', nonce=0),
+                     {'match': {'status': '*', 'nonce': 0, 'times': 0}, 'action': 'end'})
         world.enqueue_many([f'line {i}' for i in range(20)])
         self.assert_once(world)
         seen, again = set(), []
@@ -159,7 +167,8 @@ class FamilyF(CaseTest):
         self.assert_one_hash_each(world)
 
     def test_70_always_in_the_future(self):
-        """A node that answers 'future' to everything: one submission a block at most, an alert, and no end."""
+        """A node that answers 'future' to everything: one submission a block at most, an alert,
+        and no end."""
         world = self.world()
         rule, = world.script(on_submit({'verdict': 'Future'}, times=0))
         start = world.best()

@@ -1,4 +1,5 @@
-"""Public reports: nodes that lag, several endpoints (test/cases.md). Case 134: test_cases_stale_nonces, test_29_134."""
+"""Public reports: nodes that lag, several endpoints (test/cases.md). Case 134:
+test_cases_stale_nonces, test_29_134."""
 import time
 import unittest
 
@@ -9,17 +10,20 @@ from harness.chain import Devchain
 
 class FamilyN(CaseTest):
     def two_nodes(self, **kwargs):
-        """The world's chain, sixty blocks high, and a node of the same chain that has none of them."""
+        """The world's chain, sixty blocks high, and a node of the same chain that has none of
+        them."""
         genesis = ('--genesis-ms', str(int(time.time() * 1000)))
         world = self.world(*genesis, start=False, **kwargs)
         world.blocks(60)
         behind = Devchain(proc.make_dir('txb-'), '--block-ms', '0', *genesis)
         self.addCleanup(behind.process.kill)
-        self.assertEqual(behind.rpc('chain_getBlockHash', 0), world.chain.rpc('chain_getBlockHash', 0))
+        self.assertEqual(behind.rpc('chain_getBlockHash', 0),
+                         world.chain.rpc('chain_getBlockHash', 0))
         return world, behind
 
     def test_132_a_node_that_is_far_behind_is_left(self):
-        """The good node fails, the other one is sixty blocks behind: refused, and nothing is sent to it."""
+        """The good node fails, the other one is sixty blocks behind: refused, and nothing is sent
+        to it."""
         world, behind = self.two_nodes()
         relay = world.relay('one', endpoints=[world.chain.ws, behind.ws])
         world.wait_leader(relay)
@@ -36,8 +40,8 @@ class FamilyN(CaseTest):
         self.assertEqual(behind.submits(), [])
 
     def test_132_134_restart_onto_a_node_that_is_far_behind(self):
-        """A fresh relay finds the lagging node first. The rows it has are younger than that node: it says so, sends
-        nothing there, and ends on the other node."""
+        """A fresh relay finds the lagging node first. The rows it has are younger than that node:
+        it says so, sends nothing there, and ends on the other node."""
         world, behind = self.two_nodes()
         first = world.relay('one', endpoints=[world.chain.ws])
         world.wait_leader(first)

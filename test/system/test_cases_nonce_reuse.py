@@ -3,18 +3,21 @@ import threading
 import unittest
 
 from harness import proc
-from harness.cases import CaseTest, chopsticks, load_tests, nonce_questions, on_submit, refusal  # noqa: F401
+# noqa: F401
+from harness.cases import CaseTest, chopsticks, load_tests, nonce_questions, on_submit, refusal
 from harness.chain import remark
 
 
 class FamilyA(CaseTest):
     def test_1_6_next_while_the_pool_holds_the_first(self):
-        """The node's nonce stays at n while our n waits in its pool: the next one gets n+1, no 1014."""
+        """The node's nonce stays at n while our n waits in its pool: the next one gets n+1, no
+        1014."""
         world = self.world()
         world.set(paused=True, pool_blind_nonce=True)
         world.enqueue('first')
         world.wait_pool(1)
-        self.assertEqual(world.chain.rpc('system_accountNextIndex', world.address()), 0, 'the node is blind')
+        self.assertEqual(world.chain.rpc('system_accountNextIndex', world.address()), 0,
+                         'the node is blind')
         asked = world.script(*nonce_questions('pass'))
         world.enqueue('second')
         self.assertEqual([x.nonce for x in world.wait_pool(2)], [0, 1])
@@ -22,7 +25,8 @@ class FamilyA(CaseTest):
         self.assert_once(world)
         self.assertEqual(world.results(), {'ok': 2})
         self.assert_one_hash_each(world)
-        self.assertEqual([world.script_fired(rule) for rule in asked], [0, 0], 'it asked the node for the next nonce')
+        self.assertEqual([world.script_fired(rule) for rule in asked], [0, 0],
+                         'it asked the node for the next nonce')
 
     def test_3_two_hundred_at_once_from_twenty_sessions(self):
         world = self.world()
@@ -63,8 +67,8 @@ class FamilyA(CaseTest):
         self.assert_one_hash_each(world)
 
     def test_4_refused_for_priority_a_foreign_one_is_there(self):
-        """A stranger holds the third nonce in the pool. The chain decides; the other nine go on and the third ends with
-        a reason (another nonce for it is a policy: test_policy)."""
+        """A stranger holds the third nonce in the pool. The chain decides; the other nine go on
+        and the third ends with a reason (another nonce for it is a policy: test_policy)."""
         world = self.world()
         world.set(paused=True)
         foreign = world.foreign_send(2, remark('a stranger'), tip=1000)
@@ -92,24 +96,29 @@ class FamilyA(CaseTest):
         self.assertEqual(last, 'included')
 
     def test_7_12_two_relays_one_key(self):
-        """Both start at once, and two applications send through one of them each: one relay signs, the other one names it,
-        and its application goes there. So nothing is lost and nobody collides."""
+        """Both start at once, and two applications send through one of them each: one relay signs,
+        the other one names it, and its application goes there. So nothing is lost and nobody
+        collides."""
         world = self.world(start=False)
         relays = [world.relay('one'), world.relay('two')]
-        leader = proc.wait_for('a leader', lambda: next((r for r in relays if r.leads('alice')), None))
+        leader = proc.wait_for('a leader',
+                               lambda: next((r for r in relays if r.leads('alice')), None))
         follower = relays[1 - relays.index(leader)]
         account = proc.wait_for('the follower to know the leader', lambda: next(
-            (a for a in (follower.status() or {'accounts': []})['accounts'] if a['leader_address'] == leader.address), None))
+            (a for a in (follower.status() or {'accounts': []})['accounts']
+             if a['leader_address'] == leader.address), None))
         self.assertEqual(account['role'], 'follower')
         refused = []
 
         def application(relay, number):
             for i in range(50):
                 call = remark(f'replica {number} {i}')
-                answer = relay.control({'cmd': 'send', 'account': 'alice', 'call': '0x' + call.hex()})
+                answer = relay.control({'cmd': 'send', 'account': 'alice',
+                                        'call': '0x' + call.hex()})
                 if answer.get('error') == 'NOT_LEADER':
                     refused.append(answer['address'])
-                    answer = leader.control({'cmd': 'send', 'account': 'alice', 'call': '0x' + call.hex()})
+                    answer = leader.control({'cmd': 'send', 'account': 'alice',
+                                             'call': '0x' + call.hex()})
                 world.committed[call] = answer['id']
 
         threads = [threading.Thread(target=application, args=(r, n)) for n, r in enumerate(relays)]
@@ -126,12 +135,15 @@ class FamilyA(CaseTest):
         self.assert_one_hash_each(world)
 
     def test_10_disconnects_and_1014_in_a_long_loop(self):
-        """500 transactions over a connection that is cut again and again, every tenth submission refused with 1014."""
+        """500 transactions over a connection that is cut again and again, every tenth submission
+        refused with 1014."""
         world = self.world('--max-subscriptions', '4096', manager={'window': 64})
         rule, = world.script(on_submit(refusal(1014), percent=10, times=0))
         world.enqueue_many([f'loop {i}' for i in range(500)])
         for at in range(75, 500, 75):
-            proc.wait_for(f'{at} ended', lambda: world.pg.value('SELECT count(*) FROM txrelay.finished_transactions') >= at)
+            proc.wait_for(f'{at} ended',
+                          lambda: world.pg.value(
+                              'SELECT count(*) FROM txrelay.finished_transactions') >= at)
             world.chain.rpc('dev_cutConnections')
         self.assert_once(world)
         self.assert_one_hash_each(world)

@@ -14,11 +14,12 @@ class FamilyJ(CaseTest):
         self.assertEqual(len(world.submits()), 5)
 
     def deep(self, **options):
-        """In a block, then the last three blocks are replaced. 'In block' may be withdrawn; after 'finalized' comes
-        nothing else."""
+        """In a block, then the last three blocks are replaced. 'In block' may be withdrawn; after
+        'finalized' comes nothing else."""
         world = self.world('--finality-lag', '6')
         world.wait_blocks(7)
-        # Blocks go on, because a relay that loads the account again learns of a block with the next one.
+        # Blocks go on, because a relay that loads the account again learns of a block with the next
+        # one.
         world.set(finality=False)
         start = world.best()
         txs = world.enqueue_many([f'moved {i}' for i in range(3)])

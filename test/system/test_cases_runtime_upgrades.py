@@ -7,14 +7,15 @@ from harness.cases import CaseTest, chopsticks, load_tests  # noqa: F401
 
 class FamilyI(CaseTest):
     def upgrade(self, told=True, **options):
-        """Five wait in the pool, the runtime changes, five more come. No restart, the same nonces, at most one wrong
-        submission for each."""
+        """Five wait in the pool, the runtime changes, five more come. No restart, the same nonces,
+        at most one wrong submission for each."""
         world = self.world()
         world.set(paused=True)
         txs = world.enqueue_many([f'pooled {i}' for i in range(5)])
         world.wait_pool(5)
         pid = world.relays[0].process.pid
-        txs += [world.enqueue(f'unsent {i}') for i in range(5)] if options.pop('race', False) else []
+        txs += [world.enqueue(f'unsent {i}') for i in range(5)] if options.pop('race',
+                                                                               False) else []
         world.chain.rpc('dev_upgrade', {'silent': not told, **options})
         txs += world.enqueue_many([f'after {i}' for i in range(5)])
         world.set(paused=False)
@@ -24,7 +25,8 @@ class FamilyI(CaseTest):
         wrong = [s for s in world.submits() if s['code']]
         self.assertLessEqual(len(wrong), len(txs) * (1 if told else 3), wrong)
         self.assertNotIn(None, [a[2] for a in world.attempts()], 'no filler')
-        spec = world.rows("SELECT DISTINCT spec_version FROM txrelay.attempts WHERE outcome = 'included'")
+        spec = world.rows("SELECT DISTINCT spec_version FROM txrelay.attempts "
+                          "WHERE outcome = 'included'")
         self.assertEqual(spec, [(101,)])
         return world
 
@@ -36,12 +38,14 @@ class FamilyI(CaseTest):
         self.upgrade(race=True)
 
     def test_101_the_node_does_not_tell(self):
-        """No notification: asked for after each bad proof. What was signed before the answer is wrong once more."""
+        """No notification: asked for after each bad proof. What was signed before the answer is
+        wrong once more."""
         self.upgrade(told=False)
 
     def test_102_transaction_version(self):
-        """The encoding of calls may have changed, so nobody knows what those that wait mean: said loudly, and nothing is
-        signed, sent or given a nonce until an operator resumes; then all of them go on under the new version."""
+        """The encoding of calls may have changed, so nobody knows what those that wait mean: said
+        loudly, and nothing is signed, sent or given a nonce until an operator resumes; then all of
+        them go on under the new version."""
         world = self.world()
         world.set(paused=True)
         txs = world.enqueue_many([f'pooled {i}' for i in range(3)])
@@ -60,7 +64,8 @@ class FamilyI(CaseTest):
         self.assert_once(world)
         self.assertIsNone(world.suspension())
         self.assertEqual([world.row(t)['nonce'] for t in txs], list(range(6)))
-        self.assertEqual(world.rows("SELECT DISTINCT transaction_version FROM txrelay.attempts WHERE outcome = 'included'"), [(2,)])
+        self.assertEqual(world.rows("SELECT DISTINCT transaction_version FROM txrelay.attempts "
+                                    "WHERE outcome = 'included'"), [(2,)])
 
     def test_102_transaction_version_while_it_is_down(self):
         """Found at the start: the account was used under another version."""

@@ -2,7 +2,8 @@
 import unittest
 
 from harness import proc
-from harness.cases import CaseTest, chopsticks, load_tests, nonce_questions, on_submit, refusal  # noqa: F401
+# noqa: F401
+from harness.cases import CaseTest, chopsticks, load_tests, nonce_questions, on_submit, refusal
 from harness.chain import remark
 
 NO_METHOD = {'error': {'code': -32601, 'message': 'Method not found'}}
@@ -10,7 +11,8 @@ NO_METHOD = {'error': {'code': -32601, 'message': 'Method not found'}}
 
 class FamilyB(CaseTest):
     def test_15_62_foreign_use_at_run_time(self):
-        """Five nonces are used outside while the relay runs: found, told, and the next transaction is above them."""
+        """Five nonces are used outside while the relay runs: found, told, and the next transaction
+        is above them."""
         world = self.world()
         world.enqueue('before')
         self.assert_once(world)
@@ -24,14 +26,16 @@ class FamilyB(CaseTest):
         world.blocks(1)
         world.set(paused=False)
         self.assert_once(world)
-        took = world.pg.value('SELECT block_number FROM txrelay.finished_transactions WHERE id = %s', (tx,)) - start
+        took = world.pg.value(
+            'SELECT block_number FROM txrelay.finished_transactions WHERE id = %s', (tx,)) - start
         self.assertEqual(world.row(tx)['nonce'], 6)
         self.assertEqual(world.results(), {'ok': 7})
         self.assertEqual(took, 1, 'the row wants it back within two blocks')
 
     def test_15_21_foreign_use_while_the_relay_is_down(self):
-        """One transaction is consumed by its own bytes while nobody looks, one by a stranger's. The first ends by the
-        chain's word without being sent again, the second as usurped; the next one is above both."""
+        """One transaction is consumed by its own bytes while nobody looks, one by a stranger's.
+        The first ends by the chain's word without being sent again, the second as usurped; the
+        next one is above both."""
         world = self.world()
         world.set(paused=True)
         first, second = world.enqueue_many(['own bytes', 'pushed out'])
@@ -66,13 +70,15 @@ class FamilyB(CaseTest):
         world.wait_pool(5)
         world.set(paused=False)
         self.assert_once(world)
-        blocks = world.rows('SELECT DISTINCT block_number FROM txrelay.finished_transactions WHERE id = ANY (%s)', txs)
+        blocks = world.rows('SELECT DISTINCT block_number FROM txrelay.finished_transactions '
+                            'WHERE id = ANY (%s)', txs)
         self.assertEqual(len(blocks), 1)
         self.assertEqual([world.row(t)['nonce'] for t in txs], [0, 1, 2, 3, 4])
 
     def nonce_source(self, *rules, question='pass', **options):
-        """The relay takes nonces from its own rows and from the accounts in blocks. It never asks a node for the next one,
-        so no answer to that question can matter. question: what the node would answer; the rules count how often."""
+        """The relay takes nonces from its own rows and from the accounts in blocks. It never asks
+        a node for the next one, so no answer to that question can matter. question: what the node
+        would answer; the rules count how often."""
         world = self.world()
         world.set(**options)
         ids = world.script(*rules, *nonce_questions(question))
@@ -85,7 +91,8 @@ class FamilyB(CaseTest):
         self.assert_once(world)
         self.assertEqual(world.results(), {'ok': 20})
         self.assert_one_hash_each(world)
-        self.assertEqual([world.script_fired(rule) for rule in ids[-2:]], [0, 0], 'it asked the node for the next nonce')
+        self.assertEqual([world.script_fired(rule) for rule in ids[-2:]], [0, 0],
+                         'it asked the node for the next nonce')
         return world, ids
 
     def test_24_nonce_question_counts_the_pool(self):
@@ -95,9 +102,10 @@ class FamilyB(CaseTest):
         self.nonce_source(pool_blind_nonce=True)
 
     def test_25_26_no_nonce_question_at_all(self):
-        """Nor does it need a call of the runtime, which the new JSON-RPC has in its place: a relay makes one at its start,
-        is refused, and goes on."""
-        world, ids = self.nonce_source({'match': {'method': 'state_call', 'times': 0}, 'action': NO_METHOD},
+        """Nor does it need a call of the runtime, which the new JSON-RPC has in its place: a relay
+        makes one at its start, is refused, and goes on."""
+        world, ids = self.nonce_source({'match': {'method': 'state_call', 'times': 0},
+                                        'action': NO_METHOD},
                                        question=NO_METHOD)
         self.assertGreaterEqual(world.script_fired(ids[0]), 1, 'the heir made none')
 
@@ -135,8 +143,10 @@ class FamilyB(CaseTest):
         self.assertEqual({n for n, *_ in world.attempts()}, {0, 1, 2})
 
     def test_23_each_1010_goes_its_own_way(self):
-        """The same code for six causes. Nonces stay as they are; only what can never be included ends."""
-        ends = {'BadProof': 'ok', 'Stale': 'ok', 'Payment': 'ok', 'AncientBirthBlock': 'ok', 'Future': 'ok',
+        """The same code for six causes. Nonces stay as they are; only what can never be included
+        ends."""
+        ends = {'BadProof': 'ok', 'Stale': 'ok', 'Payment': 'ok', 'AncientBirthBlock': 'ok',
+                'Future': 'ok',
                 'ExhaustsResources': 'failed'}
         world = self.world()
         for verdict, outcome in ends.items():
@@ -149,12 +159,14 @@ class FamilyB(CaseTest):
         figures = world.settle()
         self.assertEqual((figures['finalized'], figures['failed']), (6, 1))
         self.assertEqual(world.row(last)['nonce'], 6)
-        fillers = [tx for tx, in world.rows('SELECT id FROM txrelay.attempts WHERE filler IS NOT NULL')]
+        fillers = [tx for tx, in world.rows('SELECT id FROM txrelay.attempts '
+                                            'WHERE filler IS NOT NULL')]
         self.assertEqual(len(fillers), 1, 'one filler, for the one that ended')
         self.assertEqual(world.end(fillers[0])[0], 'failed')
 
     def test_28_either_attempt_closes_the_transaction(self):
-        """Two attempts of one transaction; the first one gets in although the second is the current one."""
+        """Two attempts of one transaction; the first one gets in although the second is the
+        current one."""
         world = self.world()
         world.script(on_submit(refusal(1012)), on_submit(refusal(1016), times=0))
         tx = world.enqueue('two attempts')
@@ -164,12 +176,15 @@ class FamilyB(CaseTest):
         self.assertEqual(world.wait_end(tx)[0], 'ok')
         world.chain.rpc('dev_clearScript')
         self.assert_once(world)
-        self.assertEqual([(a[3] == first[3], a[4]) for a in world.attempts(0)[:2]], [(True, 'included'), (False, 'superseded')])
+        self.assertEqual([(a[3] == first[3], a[4]) for a in world.attempts(0)[:2]],
+                         [(True, 'included'), (False, 'superseded')])
 
     def test_29_134_accepted_and_dropped_then_overtaken(self):
-        """A lagging node takes our n and loses it; n is used by another. The row is closed and the next nonce is the chain's."""
+        """A lagging node takes our n and loses it; n is used by another. The row is closed and the
+        next nonce is the chain's."""
         world = self.world()
-        world.script(on_submit('accept_and_drop'), {'match': {'status': '*', 'times': 0}, 'action': 'omit'})
+        world.script(on_submit('accept_and_drop'),
+                     {'match': {'status': '*', 'times': 0}, 'action': 'omit'})
         world.set(paused=True)
         tx = world.enqueue('lost')
         proc.wait_for('it to be sent', lambda: world.submits())

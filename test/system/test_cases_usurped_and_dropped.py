@@ -8,8 +8,8 @@ from harness.chain import remark
 
 class FamilyG(CaseTest):
     def test_72_usurped_by_a_user_of_the_key(self):
-        """A command-line user sends the same nonce with a higher tip. Found, told, on record; ours is not on the chain
-        (another nonce for it is a policy: test_policy)."""
+        """A command-line user sends the same nonce with a higher tip. Found, told, on record; ours
+        is not on the chain (another nonce for it is a policy: test_policy)."""
         world = self.world()
         world.set(paused=True)
         first, second = world.enqueue_many(['ours', 'behind it'])
@@ -74,20 +74,23 @@ class FamilyG(CaseTest):
         self.assert_one_hash_each(world)
 
     def test_82_finalized_heads_are_skipped(self):
-        """Six blocks are finalized in one round: only the last header is told, and no status. The heights between are read."""
+        """Six blocks are finalized in one round: only the last header is told, and no status. The
+        heights between are read."""
         world = self.world()
         world.script({'match': {'status': '*', 'times': 0}, 'action': 'end'})
         world.set(finality=False)
         for i in range(6):
             tx = world.enqueue(f'height {i}')
-            proc.wait_for('its block', lambda: world.stranger.next_nonce() == i + 1 and not world.ready_count())
+            proc.wait_for('its block', lambda: world.stranger.next_nonce() == i + 1
+                          and not world.ready_count())
         world.set(finality=True)
         self.assert_once(world)
         self.assertEqual(len(world.submits()), 6)
         self.assertEqual(world.end(tx)[0], 'ok')
 
     def test_83_85_one_call_is_never_answered(self):
-        """Traffic flows, one submission is never answered, accepted or not: its own deadline, then the pool is asked."""
+        """Traffic flows, one submission is never answered, accepted or not: its own deadline, then
+        the pool is asked."""
         world = self.world(call_timeout_ms=700)
         world.script(on_submit('no_reply', nonce=1), on_submit('ignore', nonce=3))
         world.enqueue_many([f'mute {i}' for i in range(6)])

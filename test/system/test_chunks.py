@@ -1,5 +1,5 @@
-"""A promotion that reads more pending rows than one chunk holds (5,000): the next chunk is asked for while one is taken in, and a
-session that is lost in between begins anew."""
+"""A promotion that reads more pending rows than one chunk holds (5,000): the next chunk is asked
+for while one is taken in, and a session that is lost in between begins anew."""
 import time
 import unittest
 
@@ -21,7 +21,8 @@ class Chunks(unittest.TestCase):
         self.node = chain(directory, '--block-ms', '0', '--trust-signatures', accounts=accounts)
         self.addCleanup(self.node.process.kill)
         self.node.rpc('dev_newBlock', {'count': 4})
-        self.relay = Relay(directory, 'chunks', self.pg.dsn, [self.node.ws], accounts, manager={'window': ROWS})
+        self.relay = Relay(directory, 'chunks', self.pg.dsn, [self.node.ws], accounts,
+                           manager={'window': ROWS})
         self.addCleanup(self.relay.kill)
         self.relay.start()
         self.relay.wait_log('account.ready')
@@ -32,7 +33,8 @@ class Chunks(unittest.TestCase):
         self.relay.start()
 
     def complete(self):
-        self.relay.wait_log(rf'account.ready account=bench0 epoch=\d+ next_nonce={ROWS} open={ROWS}')
+        self.relay.wait_log(
+            rf'account.ready account=bench0 epoch=\d+ next_nonce={ROWS} open={ROWS}')
         proc.wait_for('the first send', lambda: self.node.rpc('dev_stats', {})['submit_count'], 60)
 
     def test_all_of_them_in_order(self):
@@ -46,8 +48,10 @@ class Chunks(unittest.TestCase):
 
         def cut():
             nonlocal ended
-            ended += self.pg.value("SELECT count(*) FROM (SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                                   "WHERE application_name LIKE '% work' AND query LIKE '%after this nonce%') s")
+            ended += self.pg.value("SELECT count(*) FROM (SELECT pg_terminate_backend(pid) "
+                                   "FROM pg_stat_activity "
+                                   "WHERE application_name LIKE '% work' AND query LIKE '%after "
+                                   "this nonce%') s")
             return time.monotonic() > until
         proc.wait_for('two seconds of it', cut, 10)
         self.assertGreater(ended, 0)

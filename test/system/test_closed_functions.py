@@ -1,4 +1,5 @@
-"""R9: a managed server that keeps functions for itself, as not supported (0A000) or as not granted (42501)."""
+"""R9: a managed server that keeps functions for itself, as not supported (0A000) or as not granted
+(42501)."""
 import unittest
 
 from harness.relay import cli
@@ -14,15 +15,20 @@ class Closed(unittest.TestCase):
         for function in CLOSED:
             name = function.split('(')[0]
             if how == '0A000':
-                result = world.pg.value('SELECT pg_get_function_result(%s::regprocedure)', (function,))
+                result = world.pg.value('SELECT pg_get_function_result(%s::regprocedure)',
+                                        (function,))
                 world.pg.query(f'ALTER FUNCTION pg_catalog.{function} RENAME TO {name}_closed')
-                world.pg.query(f"CREATE FUNCTION pg_catalog.{function} RETURNS {'record' if 'TABLE' in result else result} LANGUAGE plpgsql "
-                               "AS 'BEGIN RAISE EXCEPTION USING ERRCODE = ''0A000'', MESSAGE = ''not supported''; END'")
+                world.pg.query(f"CREATE FUNCTION pg_catalog.{function} RETURNS "
+                               f"{'record' if 'TABLE' in result else result} LANGUAGE plpgsql "
+                               "AS 'BEGIN RAISE EXCEPTION USING ERRCODE = ''0A000'', MESSAGE = "
+                               "''not supported''; END'")
             else:
                 world.pg.query(f'REVOKE EXECUTE ON FUNCTION pg_catalog.{function} FROM PUBLIC')
         # No superuser owns the functions, or they might call all the same.
-        world.pg.query("DO $$ DECLARE f regprocedure; BEGIN FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = 'txrelay'::regnamespace "
-                       f"LOOP EXECUTE format('ALTER FUNCTION %s OWNER TO managed_{how.lower()}', f); END LOOP; END $$")
+        world.pg.query("DO $$ DECLARE f regprocedure; BEGIN FOR f IN SELECT oid FROM pg_proc "
+                       "WHERE pronamespace = 'txrelay'::regnamespace "
+                       f"LOOP EXECUTE format('ALTER FUNCTION %s OWNER TO managed_{how.lower()}', "
+                       "f); END LOOP; END $$")
         for kind in ('TABLES', 'SEQUENCES'):
             world.pg.query(f'GRANT ALL ON ALL {kind} IN SCHEMA txrelay TO managed_{how.lower()}')
         world.pg.query(f'GRANT pg_signal_backend, pg_read_all_stats TO managed_{how.lower()}')
@@ -42,7 +48,9 @@ class Closed(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stdout)
                 world.pg.query(f'REVOKE pg_signal_backend FROM managed_{how.lower()}')
                 done = cli('check', '--config', first.config)
-                self.assertRegex(done.stdout, rf'warn +rights +the schema.s owner managed_{how.lower()} may not end sessions.* GRANT pg_signal_backend')
+                self.assertRegex(done.stdout, r'warn +rights +the schema.s owner '
+                                              rf'managed_{how.lower()} may not end sessions.* '
+                                              r'GRANT pg_signal_backend')
                 world.enqueue('closed one')
                 world.settle()
                 first.kill()
@@ -56,11 +64,13 @@ class Closed(unittest.TestCase):
         """A function that it cannot do without, and that nobody opens."""
         with World() as world:
             world.pg.query('CREATE ROLE lone LOGIN IN ROLE txrelay_relay')
-            world.pg.query('REVOKE EXECUTE ON FUNCTION pg_catalog.pg_notification_queue_usage() FROM PUBLIC')
+            world.pg.query('REVOKE EXECUTE ON FUNCTION pg_catalog.pg_notification_queue_usage() '
+                           'FROM PUBLIC')
             relay = world.relay('one', start=False, dsn=world.pg.dsn_of(world.pg.database, 'lone'))
             done = cli('check', '--config', relay.config, check=False)
             self.assertEqual(done.returncode, 1, done.stdout)
-            self.assertRegex(done.stdout, r'BAD +database +permission denied for function pg_notification_queue_usage')
+            self.assertRegex(done.stdout, r'BAD +database +permission denied for function '
+                                          r'pg_notification_queue_usage')
             self.assertNotIn('GRANT txrelay_relay', done.stdout)
 
 

@@ -1,6 +1,7 @@
-"""A Patroni cluster of three under load: a planned switchover, the primary killed, the primary stopped and let
-run on when another has long taken its place. Three relays and the application have one connection string that names all members;
-nobody tells them anything. synchronous_mode is on, so no commit is lost, and the invariants must hold as if nothing had happened.
+"""A Patroni cluster of three under load: a planned switchover, the primary killed, the primary
+stopped and let run on when another has long taken its place. Three relays and the application have
+one connection string that names all members; nobody tells them anything. synchronous_mode is on,
+so no commit is lost, and the invariants must hold as if nothing had happened.
 
 The system lane kills the primary; ./dev cluster runs all three (TXRELAY_CLUSTER=all)."""
 import os
@@ -20,7 +21,8 @@ ALL = os.environ.get('TXRELAY_CLUSTER') == 'all'
 
 class ClusterWorld(LeadWorld):
     def __init__(self, cluster):
-        World.__init__(self, '--block-ms', '200', postgres=cluster, leadership={'lost_commits': 'search'})
+        World.__init__(self, '--block-ms', '200', postgres=cluster,
+                       leadership={'lost_commits': 'search'})
         self.pg.query(AUDIT)
         self.links = []
 
@@ -56,9 +58,12 @@ class Cluster(unittest.TestCase):
         try:
             proc.wait_for(f'{more} transactions to end', lambda: done() >= begun + more, 90, 0.1)
         except TimeoutError as error:
-            self.fail(f'{error}; {done() - begun} ended, {len(self.application.commits) - asked} were committed, the application: '
-                      f'{self.application.failed} {self.application.errors[-3:]}; members {self.cluster.view()}\n'
-                      + '\n'.join(line for r in self.relays for line in [f'-- {r.name}', *r.text().splitlines()[-25:]]))
+            self.fail(f'{error}; {done() - begun} ended, {len(self.application.commits) - asked} '
+                      'were committed, the application: '
+                      f'{self.application.failed} {self.application.errors[-3:]}; members '
+                      f'{self.cluster.view()}\n'
+                      + '\n'.join(line for r in self.relays
+                                  for line in [f'-- {r.name}', *r.text().splitlines()[-25:]]))
 
     def ended(self):
         try:
@@ -71,9 +76,11 @@ class Cluster(unittest.TestCase):
 
     def moved(self, old, when):
         """Another primary, and a leader of the account who writes there."""
-        new = proc.wait_for('another primary', lambda: (m := self.cluster.leader()) and m is not old and m, 60, 0.05)
+        new = proc.wait_for('another primary', lambda: (m := self.cluster.leader()) and m is not old
+                            and m, 60, 0.05)
         promoted = time.time()
-        ready = proc.wait_for('a leader', lambda: [t for t in self.stamps('account.ready') if t > when], 90)[0]
+        ready = proc.wait_for('a leader',
+                              lambda: [t for t in self.stamps('account.ready') if t > when], 90)[0]
         lost = [t for t in self.stamps('leader.lost') if when < t < ready]
         self.flows(50)
         return new, promoted - when, (lost[0] if lost else when), ready
@@ -87,12 +94,15 @@ class Cluster(unittest.TestCase):
         self.assertIsNone(self.application.failed)
         figures = self.world.settle()
         self.assertEqual(figures['duplicates'] + figures['missing'] + figures['gaps'], 0)
-        epochs = [int(e) for r in self.relays for e in re.findall(r'=leader\.acquired .*epoch=(\d+)', r.text())]
+        epochs = [int(e) for r in self.relays
+                  for e in re.findall(r'=leader\.acquired .*epoch=(\d+)', r.text())]
         self.assertEqual(len(epochs), len(set(epochs)), 'an epoch has one leader')
         self.assertLess(ready - when - promoted, within)
-        print(f'\n  {what}: {old.name} -> {new.name}, another primary after {promoted:.1f} s, without a leader for '
+        print(f'\n  {what}: {old.name} -> {new.name}, another primary after {promoted:.1f} s, '
+              'without a leader for '
               f'{ready - lost:.1f} s ({ready - when:.1f} s after it began), the application waited '
-              f'{self.application.longest_wait():.1f} s at most; {figures}; errors it saw: {sorted(set(self.application.errors))}')
+              f'{self.application.longest_wait():.1f} s at most; {figures}; errors it saw: '
+              f'{sorted(set(self.application.errors))}')
 
     @alone
     def test_switchover(self):
@@ -110,7 +120,8 @@ class Cluster(unittest.TestCase):
 
     @alone
     def test_primary_stopped(self):
-        """SIGSTOP of its postgres and its patroni. When it runs on it takes itself for the primary until its patroni has looked."""
+        """SIGSTOP of its postgres and its patroni. When it runs on it takes itself for the primary
+        until its patroni has looked."""
         old, when = self.cluster.leader(), time.time()
         old.freeze()
         moved = self.moved(old, when)

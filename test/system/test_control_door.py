@@ -11,7 +11,8 @@ from harness.world import World
 
 
 def talk(address, data, seconds=20):
-    """Everything that the endpoint answers until it closes or a line is complete for each line that was sent."""
+    """Everything that the endpoint answers until it closes or a line is complete for each line
+    that was sent."""
     family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
     with socket.socket(family) as s:
         s.settimeout(seconds)
@@ -30,7 +31,8 @@ def set_control(relay, address):
     with open(relay.config) as file:
         lines = file.read().splitlines()
     with open(relay.config, 'w') as file:
-        file.write('\n'.join(f'control: "{address}"' if x.startswith('control:') else x for x in lines) + '\n')
+        file.write('\n'.join(f'control: "{address}"' if x.startswith('control:') else x
+                             for x in lines) + '\n')
 
 
 class Door(unittest.TestCase):
@@ -45,7 +47,8 @@ class Door(unittest.TestCase):
             relay.start()
             relay.wait_log('account.ready')
             call = '0x' + remark('from anybody').hex()
-            arguments = {'send': {'account': 'alice', 'call': call}, 'cancel': {'id': 1}, 'bump': {'id': 1, 'tip': '1'},
+            arguments = {'send': {'account': 'alice', 'call': call}, 'cancel': {'id': 1},
+                         'bump': {'id': 1, 'tip': '1'},
                          'resume': {'account': 'alice'}, 'retry': {'id': 1}, 'drain': {}}
             # Each command that there is: a socket of its own says which.
             open_to_us = world.relay('two')
@@ -55,7 +58,8 @@ class Door(unittest.TestCase):
             for command in set(arguments) | {'no such'}:
                 request = {'cmd': command, **arguments.get(command, {})}
                 with self.subTest(cmd=command):
-                    answer = json.loads(talk(('127.0.0.1', port), json.dumps(request).encode() + b'\n'))
+                    answer = json.loads(talk(('127.0.0.1', port),
+                                             json.dumps(request).encode() + b'\n'))
                     self.assertEqual(answer['error'], 'ARGUMENT')
                     self.assertIn('status, metrics and health only', answer['text'])
             status = json.loads(talk(('127.0.0.1', port), b'{"cmd":"status"}\n'))
@@ -63,7 +67,8 @@ class Door(unittest.TestCase):
             self.assertTrue(relay.alive())
             self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.outbox'), 0)
             # A web page: the headers are no JSON, so the body is not read.
-            page = (b'POST / HTTP/1.1\r\nHost: x\r\nOrigin: https://evil.example\r\nContent-Type: text/plain\r\n\r\n'
+            page = (b'POST / HTTP/1.1\r\nHost: x\r\nOrigin: https://evil.example\r\nContent-Type: '
+                    b'text/plain\r\n\r\n'
                     b'{"cmd":"status"}\n')
             answers = talk(('127.0.0.1', port), page).splitlines()
             self.assertEqual(len(answers), 1)
@@ -82,7 +87,8 @@ class Door(unittest.TestCase):
             holder = proc.wait_for('its heartbeat', lambda: world.pg.query(members), 30)[0][0]
             cli('drain', '--to', relay.address)
             proc.wait_for('its end', lambda: not relay.alive(), 30)
-            self.assertEqual(world.pg.query("SELECT who, action, subject, answer FROM txrelay.operations WHERE action = 'drain'"),
+            self.assertEqual(world.pg.query("SELECT who, action, subject, answer "
+                                            "FROM txrelay.operations WHERE action = 'drain'"),
                              [(f'uid:{os.getuid()}', 'drain', holder, 'draining')])
             self.assertNotIn('relay.drain_unrecorded', relay.text())
             world.pg.stop()
@@ -125,8 +131,10 @@ class Door(unittest.TestCase):
             world.pg.query("SELECT txrelay.account_pause('alice', 'to have something that waits')")
             again, sent = remark('stopped and sent again'), remark('for the payouts')
             id = world.pg.value("SELECT txrelay.enqueue('alice', %s)", (again,))
-            orders = {'send': (relay, {'account': 'alice', 'call': '0x' + sent.hex(), 'creator': 'payouts'}),
-                      'bump': (relay, {'id': id, 'tip': '7'}), 'cancel': (relay, {'id': id}), 'retry': (relay, {'id': id}),
+            orders = {'send': (relay, {'account': 'alice', 'call': '0x' + sent.hex(),
+                                       'creator': 'payouts'}),
+                      'bump': (relay, {'id': id, 'tip': '7'}), 'cancel': (relay, {'id': id}),
+                      'retry': (relay, {'id': id}),
                       'resume': (relay, {'account': 'alice'}), 'drain': (other, {})}
             commands = relay.control({'cmd': 'no such'})['text'].split(': ', 1)[1].split(', ')
             self.assertEqual(set(commands) - {'status', 'metrics', 'health'}, set(orders))
@@ -137,9 +145,12 @@ class Door(unittest.TestCase):
                     if command in ('send', 'retry'):
                         world.committed[sent if command == 'send' else again] = answer['id']
                     to.wait_log(rf'control\.order.* cmd={command} who={me} .*code=OK')
-                    self.assertEqual(world.pg.query('SELECT who, action FROM txrelay.operations ORDER BY id DESC LIMIT 1'), [(me, command)])
-            self.assertEqual(world.pg.value('SELECT asked_by FROM txrelay.retries WHERE id = %s', (id,)), me)
-            self.assertEqual(world.pg.value('SELECT error FROM txrelay.status(%s)', (id,)), f'cancelled by {me}')
+                    self.assertEqual(world.pg.query('SELECT who, action FROM txrelay.operations '
+                                                    'ORDER BY id DESC LIMIT 1'), [(me, command)])
+            self.assertEqual(world.pg.value('SELECT asked_by FROM txrelay.retries WHERE id = %s',
+                                            (id,)), me)
+            self.assertEqual(world.pg.value('SELECT error FROM txrelay.status(%s)', (id,)),
+                             f'cancelled by {me}')
             world.settle()
 
 

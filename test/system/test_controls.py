@@ -1,4 +1,5 @@
-"""What an application can say about its transactions: deadline, cancel, guard, priority, not_before."""
+"""What an application can say about its transactions: deadline, cancel, guard, priority,
+not_before."""
 import time
 import unittest
 
@@ -14,20 +15,26 @@ class Controls(CaseTest):
 
     def late_ms(self, world, tx, column='deadline'):
         """How long after this time of its record's text it ended."""
-        return world.pg.value('''SELECT extract(epoch FROM finished_at - (regexp_match(error, 'deadline (.*) passed'))[1]::timestamptz)
+        return world.pg.value('''SELECT extract(epoch
+                                 FROM finished_at - (regexp_match(error, 'deadline (.*)
+                                 passed'))[1]::timestamptz)
                                  * 1000 FROM txrelay.finished_transactions WHERE id = %s''', (tx,))
 
     def lost(self, world):
         """The node answers with a hash and forgets the bytes; no status ever comes."""
-        return world.script(on_submit('accept_and_drop', times=0), {'match': {'status': '*', 'times': 0}, 'action': 'omit'})
+        return world.script(on_submit('accept_and_drop', times=0),
+                            {'match': {'status': '*', 'times': 0}, 'action': 'omit'})
 
     def sent(self, world, tx):
-        return proc.wait_for('it to be sent', lambda: len(world.submits()) > 0 and world.row(tx)['nonce'] is not None)
+        return proc.wait_for('it to be sent',
+                             lambda: len(world.submits()) > 0
+                             and world.row(tx)['nonce'] is not None)
 
     # ---- deadline ----
 
     def test_deadline_in_the_outbox_of_an_idle_account(self):
-        """The account is paused and its leader asleep: the row ends at its time, not at some poll."""
+        """The account is paused and its leader asleep: the row ends at its time, not at some
+        poll."""
         world = self.world()
         world.pg.value("SELECT txrelay.account_pause('alice', 'test')")
         tx = world.put('too late', deadline=self.in_ms(1500))
@@ -41,15 +48,16 @@ class Controls(CaseTest):
         self.assertEqual(world.next_nonce(), 1)
 
     def filled(self, world, tx, rule):
-        """A filler races what the node refuses. It may have taken it all the same, so nothing ends before the filler is
-        final, for which the node has to take that."""
+        """A filler races what the node refuses. It may have taken it all the same, so nothing ends
+        before the filler is final, for which the node has to take that."""
         proc.wait_for('a filler', lambda: any(h['filler'] for h in world.history(tx)))
         self.assertIsNone(world.row(tx)['outcome'])
         world.chain.rpc('dev_clearScript', {'id': rule})
         return world.wait_end(tx)
 
     def test_deadline_with_a_nonce_and_refused(self):
-        """The node refuses it until after the deadline: a filler takes the nonce, those behind go on."""
+        """The node refuses it until after the deadline: a filler takes the nonce, those behind go
+        on."""
         world = self.world()
         rule, = world.script(on_submit(refusal(1018), times=0))
         tx = world.put('refused', deadline=self.in_ms(1000 * SLOW))
@@ -65,7 +73,8 @@ class Controls(CaseTest):
         world.set(paused=True)
         tx = world.put('late but in', deadline=self.in_ms(700 * SLOW), max_tip=0)
         world.wait_pool(1)
-        passed = 'SELECT deadline + interval \'1200 ms\' < clock_timestamp() FROM txrelay.pending_transactions WHERE id = %s'
+        passed = ('SELECT deadline + interval \'1200 ms\' < clock_timestamp() '
+                  'FROM txrelay.pending_transactions WHERE id = %s')
         proc.wait_for('the deadline to pass', lambda: world.pg.value(passed, (tx,)))
         self.assertIsNone(world.row(tx)['outcome'])
         world.set(paused=False)
@@ -73,15 +82,17 @@ class Controls(CaseTest):
         self.assertEqual(len(world.attempts()), 1)
 
     def test_deadline_passes_and_the_bytes_are_lost(self):
-        """Sent once and gone, and it may not cost more: no new signature, and no end before the era's: a pool somewhere
-        may still have it."""
+        """Sent once and gone, and it may not cost more: no new signature, and no end before the
+        era's: a pool somewhere may still have it."""
         world = self.world(manager={'era_period': 32})
         rules = self.lost(world)
         tx = world.put('gone', deadline=self.in_ms(1500), max_tip=0)
         self.sent(world, tx)
         self.assertEqual(world.wait_end(tx)[0], 'expired')
-        # No finish of its own was written, a filler took its nonce: the log has its end all the same.
-        world.relays[0].wait_log(rf'level=warn event=transaction.ended account=alice id={tx} nonce=0 .*outcome=expired')
+        # No finish of its own was written, a filler took its nonce: the log has its end all the
+        # same.
+        world.relays[0].wait_log(rf'level=warn event=transaction.ended account=alice id={tx} '
+                                 r'nonce=0 .*outcome=expired')
         death, = world.rows('SELECT era_death FROM txrelay.attempts WHERE id = %s', tx)[0]
         self.assertGreaterEqual(world.best(), death)
         for rule in rules:
@@ -96,7 +107,8 @@ class Controls(CaseTest):
     def test_cancel_in_the_outbox(self):
         world = self.world()
         tx = world.put('taken back', not_before=self.in_ms(3600000))
-        self.assertEqual(cli('cancel', str(tx), '--database', world.pg.dsn).stdout.strip(), 'cancelled')
+        self.assertEqual(cli('cancel', str(tx), '--database', world.pg.dsn).stdout.strip(),
+                         'cancelled')
         self.assertEqual(world.cancel(tx), 'finished')
         world.settle()
         self.assertEqual(world.end(tx)[0], 'cancelled')
@@ -117,11 +129,12 @@ class Controls(CaseTest):
         figures = world.settle()
         self.assertEqual((figures['finalized'], figures['failed']), (1, 1))
         self.assertEqual(world.row(behind)['nonce'], 1)
-        proc.wait_for('no request to be left', lambda: not world.pg.value('SELECT count(*) FROM txrelay.cancellations'))
+        proc.wait_for('no request to be left',
+                      lambda: not world.pg.value('SELECT count(*) FROM txrelay.cancellations'))
 
     def test_cancel_of_what_a_pool_holds(self):
-        """It may not cost more, so nothing can take its place: it gets in, and the record says so (a race that is won:
-        test_fees)."""
+        """It may not cost more, so nothing can take its place: it gets in, and the record says so
+        (a race that is won: test_fees)."""
         world = self.world()
         world.set(paused=True)
         tx = world.put('too late', max_tip=0)
@@ -132,7 +145,8 @@ class Controls(CaseTest):
         self.assertEqual(world.cancel(tx), 'finished')
 
     def test_cancel_of_what_is_lost_survives_the_leader(self):
-        """Asked of one leader, carried out by the next, at the end of the era where no filler may outbid it."""
+        """Asked of one leader, carried out by the next, at the end of the era where no filler may
+        outbid it."""
         world = self.world(manager={'era_period': 16})
         rules = self.lost(world)
         tx = world.put('gone', max_tip=0)
@@ -142,7 +156,8 @@ class Controls(CaseTest):
         heir = world.relay('heir')
         world.wait_leader(heir)
         self.assertEqual(world.wait_end(tx)[0], 'cancelled')
-        # Of the bytes that left: what a slow run signed anew at the end of their era was never sent.
+        # Of the bytes that left: what a slow run signed anew at the end of their era was never
+        # sent.
         death, = world.rows('SELECT min(era_death) FROM txrelay.attempts WHERE id = %s', tx)[0]
         self.assertGreaterEqual(world.best(), death)
         for rule in rules:
@@ -153,7 +168,8 @@ class Controls(CaseTest):
     # ---- guard ----
 
     def test_106_raw_call_only_under_its_runtime(self):
-        """Made for 900: signed under it, refused under 901 with a reason that names both; others go on."""
+        """Made for 900: signed under it, refused under 901 with a reason that names both; others
+        go on."""
         world = self.world()
         spec = world.chain.rpc('state_getRuntimeVersion')['specVersion']
         good = world.put('in time', spec_version=spec)
@@ -161,7 +177,8 @@ class Controls(CaseTest):
         world.pg.value("SELECT txrelay.account_pause('alice', 'upgrade')")
         late, plain = world.put('for the old one', spec_version=spec), world.enqueue('for any')
         world.chain.rpc('dev_upgrade', {})
-        proc.wait_for('the new runtime', lambda: world.chain.rpc('state_getRuntimeVersion')['specVersion'] == spec + 1)
+        proc.wait_for('the new runtime',
+                      lambda: world.chain.rpc('state_getRuntimeVersion')['specVersion'] == spec + 1)
         world.wait_blocks(3)
         world.pg.value("SELECT txrelay.account_resume('alice')")
         outcome, error = world.wait_end(late)
@@ -172,7 +189,8 @@ class Controls(CaseTest):
         world.settle()
 
     def test_106_upgrade_between_signature_and_pool(self):
-        """It has a nonce and the node refuses it: the upgrade makes it impossible, a filler takes the nonce."""
+        """It has a nonce and the node refuses it: the upgrade makes it impossible, a filler takes
+        the nonce."""
         world = self.world()
         spec = world.chain.rpc('state_getRuntimeVersion')['specVersion']
         rule, = world.script(on_submit(refusal(1018), times=0))
@@ -210,8 +228,10 @@ class Controls(CaseTest):
             due = world.pg.value('SELECT not_before FROM txrelay.outbox WHERE id = %s', (tx,))
             world.enqueue(f'at once {i}')
             world.wait_end(tx)
-            late.append(world.pg.value('''SELECT extract(epoch FROM admitted_at - %s::timestamptz) * 1000
-                                          FROM txrelay.finished_transactions WHERE id = %s''', (due, tx)))
+            late.append(world.pg.value('''SELECT extract(epoch
+                                          FROM admitted_at - %s::timestamptz) * 1000
+                                          FROM txrelay.finished_transactions
+                                          WHERE id = %s''', (due, tx)))
         self.assertGreaterEqual(min(late), 0)
         self.assertLess(sorted(late)[2], 150 * SLOW, 'ms after its time, the median')
         self.assert_once(world)

@@ -1,5 +1,6 @@
-"""A database that is brought back from a copy of its disk: no other timeline says so, but the chain's nonce is above the
-table's. What the copy has in its outbox and the chain already holds is adopted, not sent again (docs/design.md, section 4)."""
+"""A database that is brought back from a copy of its disk: no other timeline says so, but the
+chain's nonce is above the table's. What the copy has in its outbox and the chain already holds is
+adopted, not sent again (docs/design.md, section 4)."""
 import shutil
 import unittest
 
@@ -55,7 +56,8 @@ class Copied(unittest.TestCase):
         world.enqueue_together([f'lost {i}' for i in range(3)])
         world.settle()
         kill(self.relay)
-        world.foreign |= {x.hash for _, _, _, x in world.chain.walk() if x.call in [remark(f'lost {i}') for i in range(3)]}
+        world.foreign |= {x.hash for _, _, _, x in world.chain.walk()
+                          if x.call in [remark(f'lost {i}') for i in range(3)]}
         for i in range(3):
             del world.committed[remark(f'lost {i}')]
         self.bring_back()
@@ -66,12 +68,14 @@ class Copied(unittest.TestCase):
         self.assertEqual(len(calls), len(set(calls)), 'nothing twice')
         self.assertEqual(figures['finalized'], 11)
         self.assertIn('5 were adopted by their calls', self.relay.text())
-        self.assertEqual(world.pg.value("SELECT nonce FROM txrelay.finished_transactions WHERE id = %s",
+        self.assertEqual(world.pg.value("SELECT nonce FROM txrelay.finished_transactions "
+                                        "WHERE id = %s",
                                         (world.committed[remark('after')],)), 13)
         print(f'\n  a copy brought back: {figures}')
 
     def test_160_an_operator_orders_it(self):
-        """The copy is older than anybody remembers, and its account has a nonce that says nothing: an operator names the block."""
+        """The copy is older than anybody remembers, and its account has a nonce that says nothing:
+        an operator names the block."""
         world = self.world
         self.assertGreater(world.pg.value("SELECT txrelay.account_reconcile('alice')"), 0)
         self.lead()

@@ -1,5 +1,5 @@
-"""A relay over TLS to the database: every session is encrypted and verifies the server, and the relay does what it does without
-(docs/config.md, "TLS to the database")."""
+"""A relay over TLS to the database: every session is encrypted and verifies the server, and the
+relay does what it does without (docs/config.md, "TLS to the database")."""
 import os
 import socket
 import unittest
@@ -9,7 +9,8 @@ from harness.postgres import Postgres
 from harness.relay import cli
 from harness.world import World
 
-MAKE = ['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2',
+MAKE = ['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1',
+        '-nodes', '-days', '2',
         '-subj', '/CN=db.test', '-addext', 'subjectAltName=DNS:db.test']
 
 
@@ -41,7 +42,8 @@ class TlsServer(Postgres):
         with open(hba, 'w') as file:
             file.write('hostnossl all all 0.0.0.0/0 reject\n' + rules)
         self.restart()
-        self.admin_dsn = (f'host=db.test hostaddr=127.0.0.1 port={port} user=postgres dbname=postgres '
+        self.admin_dsn = (f'host=db.test hostaddr=127.0.0.1 port={port} user=postgres '
+                          'dbname=postgres '
                           f'sslmode=verify-full sslrootcert={self.ca}')
 
 
@@ -55,25 +57,30 @@ class Tls(unittest.TestCase):
             for i in range(5):
                 world.enqueue(f'over tls {i}')
             self.assertEqual(world.settle()['finalized'], 5)
-            sessions = world.pg.query("""SELECT a.application_name, s.ssl, s.version FROM pg_stat_activity a
+            sessions = world.pg.query("""SELECT a.application_name, s.ssl, s.version
+                FROM pg_stat_activity a
                 JOIN pg_stat_ssl s USING (pid) WHERE a.application_name ~ '^txrelay'""")
             self.assertGreaterEqual(len(sessions), 3, 'control, work and listen')
             for name, encrypted, version in sessions:
                 self.assertTrue(encrypted and version >= 'TLSv1.2', f'{name}: {version}')
             self.assertNotIn('about=database', relay.text())  # no warning: it verifies the server
 
-            plain = cli('check', '--config', relay.config, '--database', world.pg.dsn.replace('verify-full', 'disable'), check=False)
+            plain = cli('check', '--config', relay.config, '--database',
+                        world.pg.dsn.replace('verify-full', 'disable'), check=False)
             self.assertNotEqual(plain.returncode, 0)
             self.assertIn('no encryption', plain.stdout + plain.stderr)
 
     def test_a_server_that_is_not_verified(self):
-        """It is a follower that sends nothing, and says why; another certificate of the same name is no better."""
+        """It is a follower that sends nothing, and says why; another certificate of the same name
+        is no better."""
         server = TlsServer()
         self.addCleanup(server.stop)
         _, other = certificate(server.dir, 'other')
         with World(postgres=server) as world:
-            for dsn, words in ((world.pg.dsn.replace(server.ca, other), 'certificate verify failed'),
-                               (world.pg.dsn.replace('host=db.test', 'host=other.test'), 'does not match host name')):
+            for dsn, words in ((world.pg.dsn.replace(server.ca, other),
+                                'certificate verify failed'),
+                               (world.pg.dsn.replace('host=db.test', 'host=other.test'),
+                                'does not match host name')):
                 with self.subTest(words):
                     done = cli('accounts', '--database', dsn, check=False)
                     self.assertNotEqual(done.returncode, 0)
@@ -85,7 +92,8 @@ class Tls(unittest.TestCase):
             relay.wait_log(r'database\.down .*certificate verify failed')
             self.assertEqual([a['role'] for a in relay.status()['accounts']], ['follower'])
             world.enqueue('waits')
-            proc.wait_for('two blocks', lambda n=world.chain.finalized_number(): world.chain.finalized_number() >= n + 2)
+            proc.wait_for('two blocks',
+                   lambda n=world.chain.finalized_number(): world.chain.finalized_number() >= n + 2)
             self.assertEqual(world.submitted(), set())
             relay.stop()
             good.start()

@@ -1,11 +1,12 @@
 """The DELAY / FAIL matrix: the leader stands still at each gap of the path from the bid to the next
-renewal, and there it is killed, or goes on after another took over, or loses its database connections, or the database is
-restarted; with two expiries and with one, with one transaction in flight and with eight. After each: every transaction took
-effect once (I1, I2, I3, I6, I7 against the chain), nothing was written under an old epoch (I4), the takeover came inside the
-bound and not before it was due, the thawed one sent nothing but what is on record.
+renewal, and there it is killed, or goes on after another took over, or loses its database
+connections, or the database is restarted; with two expiries and with one, with one transaction in
+flight and with eight. After each: every transaction took effect once (I1, I2, I3, I6, I7 against
+the chain), nothing was written under an old epoch (I4), the takeover came inside the bound and not
+before it was due, the thawed one sent nothing but what is on record.
 
-    python3 -m system.test_delay_fail          one mode for each gap and fault (this is what CI runs)
-    python3 -m system.test_delay_fail --all    all of it (or TXRELAY_MATRIX=all)"""
+    python3 -m system.test_delay_fail          one mode for each gap and fault (this is what CI
+    runs) python3 -m system.test_delay_fail --all    all of it (or TXRELAY_MATRIX=all)"""
 import os
 import sys
 import threading
@@ -38,7 +39,8 @@ MID_SUBMISSION = ('after_admit', 'before_send', 'after_gate', 'after_send', 'aft
 # What it does next is a statement under its epoch, so that the fence must refuse at least one.
 WRITES_NEXT = ('after_promote', 'after_fetch', 'before_admit')
 FAULTS = ('kill', 'stop', 'cut', 'restart')
-BOUND_S = {fault: 1.0 for fault in FAULTS} | {'restart': 2.0}  # every session has to find the server again first
+# every session has to find the server again first
+BOUND_S = {fault: 1.0 for fault in FAULTS} | {'restart': 2.0}
 NTH = {'before_send': 3, 'after_gate': 3, 'after_send': 3, 'after_reply': 3}  # in a window of 8
 IDLE_LOCK_S = 5  # leader_evict: a session that has the lock and never claimed
 
@@ -50,12 +52,14 @@ class Missed(Exception):
 
 
 def everything():
-    return [Combination(gap, fault, two, window) for fault in FAULTS for two in (True, False) for window in (1, 8)
+    return [Combination(gap, fault, two, window) for fault in FAULTS for two in (True, False)
+            for window in (1, 8)
             for gap, _ in GAPS]
 
 
 def for_ci():
-    """Each gap with each fault once; the modes take turns so that each mode meets each gap and each fault."""
+    """Each gap with each fault once; the modes take turns so that each mode meets each gap and
+    each fault."""
     found = []
     for i, (gap, _) in enumerate(GAPS):
         for j, fault in enumerate(FAULTS):
@@ -65,25 +69,28 @@ def for_ci():
 
 
 def expiries(c):
-    if c.fault == 'restart':  # all stand still until the last one does, and the restart is what frees the locks
+    # all stand still until the last one does, and the restart is what frees the locks
+    if c.fault == 'restart':
         first, second = 20000, 40000
     elif c.gap in EARLY:  # the successor is started when the leader stands still already
         first, second = 5000, 8000
     else:
         first, second = leadership.FAST['expiry_1_ms'], leadership.FAST['expiry_2_ms']
-    return {**leadership.FAST, 'expiry_1_ms': first, 'expiry_2_ms': second if c.two_phase else first}
+    return {**leadership.FAST, 'expiry_1_ms': first,
+            'expiry_2_ms': second if c.two_phase else first}
 
 
 class Play:
-    """One combination. `restart` is called when the leader stands still; it returns when the server is there again, and
-    gives when its restart began."""
+    """One combination. `restart` is called when the leader stands still; it returns when the
+    server is there again, and gives when its restart began."""
 
     def __init__(self, c, restart=None, postgres=None):
         self.c, self.restart, self.postgres = c, restart, postgres
 
     def run(self):
         c = self.c
-        with LeadWorld(leadership=expiries(c), manager={'window': c.window}, postgres=self.postgres) as self.world:
+        with LeadWorld(leadership=expiries(c), manager={'window': c.window},
+                       postgres=self.postgres) as self.world:
             try:
                 self.stand_still()
             finally:
@@ -99,7 +106,8 @@ class Play:
     def stand_still(self):
         c, world = self.c, self.world
         nth = NTH.get(c.gap, 1) if c.window == 8 else 1
-        self.victim, self.links = world.linked('v', env={'TXRELAY_FAILPOINT': f'{c.gap}:{nth}:stop'})
+        self.victim, self.links = world.linked('v',
+                                               env={'TXRELAY_FAILPOINT': f'{c.gap}:{nth}:stop'})
         if c.gap in EARLY:
             self.wait_stopped()
         else:
@@ -115,7 +123,9 @@ class Play:
             raise Missed(f'{self.holder} holds the claim')
         self.due = second if mid else first
         if c.gap == 'after_lock':
-            self.due = IDLE_LOCK_S + world.sessions(self.victim, 'extract(epoch FROM state_change)::float8', 'control')[0][0]
+            self.due = IDLE_LOCK_S + world.sessions(self.victim,
+                                                    'extract(epoch FROM state_change)::float8',
+                                                    'control')[0][0]
         elif c.window == 1 and c.two_phase:
             assert mid == (c.gap in MID_SUBMISSION), f'mid-submission is {mid} at {c.gap}'
         self.reached = True
@@ -147,7 +157,8 @@ class Play:
         early = self.due - time.time()
 
         def ready():
-            return [t for r in relays for t in log_times(r.text(), 'account.ready') if t >= self.began - 0.001]
+            return [t for r in relays for t in log_times(r.text(), 'account.ready')
+                    if t >= self.began - 0.001]
         times = proc.wait_for('a takeover', ready, max(0, early) + 20, 0.01)
         self.taken = min(times)
         if self.c.fault == 'stop':  # never before it is due
@@ -165,7 +176,8 @@ class Play:
             self.moment = time.monotonic()
             thaw(self.victim)
             world.steps_down(self.victim)
-            assert c.gap != 'after_claim' or 'leader.acquired' not in self.victim.text(), 'an old claim was believed'
+            assert c.gap != 'after_claim' or 'leader.acquired' not in self.victim.text(), (
+                'an old claim was believed')
         elif c.fault == 'cut':
             self.links.database.set('pass')
             world.steps_down(self.victim)
@@ -174,15 +186,20 @@ class Play:
         world, c = self.world, self.c
         figures = world.settle()
         sent = self.links.sent.after(self.moment) if c.fault == 'stop' else []
-        assert len(sent) <= (c.gap == 'after_gate'), f'the thawed one sent {len(sent)}: the gate did not hold'
-        assert all(world.stored(raw) for raw in sent), 'I3: the thawed one sent what is not on record'
+        assert len(sent) <= (
+            c.gap == 'after_gate'), f'the thawed one sent {len(sent)}: the gate did not hold'
+        assert all(world.stored(raw)
+                   for raw in sent), 'I3: the thawed one sent what is not on record'
         refused = world.refused(self.victim)
         if c.fault == 'stop' and c.gap in WRITES_NEXT:
             assert refused, 'I4: its next statement was under an old epoch, and none was refused'
         if c.fault == 'stop' and c.gap == 'before_send':
-            assert self.victim.status()['accounts'][0]['blocked_not_leader_total'], 'the gate stopped one, and counts none'
-        return {'takeover': round((self.taken - self.began) * 1000), 'due': round((self.due - self.began) * 1000),
-                'duplicates': figures['duplicates'], 'lost': figures['missing'], 'refused': refused, 'sent': len(sent)}
+            assert self.victim.status()['accounts'][0][
+                'blocked_not_leader_total'], 'the gate stopped one, and counts none'
+        return {'takeover': round((self.taken - self.began) * 1000),
+                'due': round((self.due - self.began) * 1000),
+                'duplicates': figures['duplicates'], 'lost': figures['missing'], 'refused': refused,
+                'sent': len(sent)}
 
 
 class Restarts:
@@ -243,20 +260,24 @@ def play_all(combinations):
 
 def lateness(results):
     """{fault: [ms between the time when the takeover was due and when another led]}"""
-    late = {fault: [r['takeover'] - r['due'] for c, r, _, _ in results if c.fault == fault and r] for fault in FAULTS}
+    late = {fault: [r['takeover'] - r['due'] for c, r, _, _ in results if c.fault == fault and r]
+            for fault in FAULTS}
     return {fault: times for fault, times in late.items() if times}
 
 
 def table(results):
-    lines = [f'{"gap":<22} {"at":<13} {"fault":<8} {"expiries":<8} {"window":>6} {"takeover ms":>11} {"due ms":>6} '
+    lines = [f'{"gap":<22} {"at":<13} {"fault":<8} {"expiries":<8} {"window":>6} '
+             f'{"takeover ms":>11} {"due ms":>6} '
              f'{"duplicates":>10} {"lost":>4} {"old epoch refused":>17} {"sent after":>10}']
     gaps = dict(GAPS)
     for c, r, wrong, tries in results:
-        head = f'{gaps[c.gap]:<22} {c.gap:<13} {c.fault:<8} {"two" if c.two_phase else "one":<8} {c.window:>6} '
+        head = (f'{gaps[c.gap]:<22} {c.gap:<13} {c.fault:<8} {"two" if c.two_phase else "one":<8} '
+                f'{c.window:>6} ')
         if r is None:
             lines.append(head + wrong.splitlines()[0])
             continue
-        lines.append(head + f'{r["takeover"]:>11} {r["due"]:>6} {r["duplicates"]:>10} {r["lost"]:>4} {r["refused"]:>17} '
+        lines.append(head + f'{r["takeover"]:>11} {r["due"]:>6} {r["duplicates"]:>10} '
+                            f'{r["lost"]:>4} {r["refused"]:>17} '
                      f'{r["sent"]:>10}' + (f'  (try {tries})' if tries > 1 else ''))
     for fault, late in lateness(results).items():
         lines.append(f'{fault}: {len(late)} combinations; ready after it was due: p50 '
@@ -267,16 +288,19 @@ def table(results):
 class DelayFail(unittest.TestCase):
     def test_matrix(self):
         combinations = everything() if os.environ.get('TXRELAY_MATRIX') == 'all' else for_ci()
-        wanted = os.environ.get('TXRELAY_MATRIX_ONLY')  # words of a line of the table: after_gate,stop
+        # words of a line of the table: after_gate,stop
+        wanted = os.environ.get('TXRELAY_MATRIX_ONLY')
         if wanted:
             combinations = [c for c in combinations if set(wanted.split(',')) <= {c.gap, c.fault}]
         begin = time.monotonic()
         results = play_all(combinations)
-        print('\n' + table(results) + f'\n{len(results)} combinations in {time.monotonic() - begin:.0f} s')
+        print('\n' + table(results) + f'\n{len(results)} combinations in '
+                                      f'{time.monotonic() - begin:.0f} s')
         wrong = [f'{c}: {text}' for c, r, text, _ in results if r is None]
         self.assertFalse(wrong, '\n'.join(wrong))
         for fault, late in lateness(results).items():
-            # Those of a group share one restart: their median is one event, and as late as the machine is busy.
+            # Those of a group share one restart: their median is one event, and as late as the
+            # machine is busy.
             bound = BOUND_S[fault] * (SLOW if fault == 'restart' else 1)
             self.assertLessEqual(leadership.quantile(late, 0.5), bound * 1000, fault)
 

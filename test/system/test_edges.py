@@ -1,5 +1,6 @@
-"""Where an application, a relay or a follower is connected to what it cannot use: a transaction pooler, a standby, a login with
-another role. And calls as large as they may be. What each of them is told (README, "what fails")."""
+"""Where an application, a relay or a follower is connected to what it cannot use: a transaction
+pooler, a standby, a login with another role. And calls as large as they may be. What each of them
+is told (README, "what fails")."""
 import os
 import unittest
 
@@ -25,7 +26,8 @@ class Edges(Base):
         cls.installed = Installed()
 
     def library(self, world, name, dsn):
-        return Program(self.installed, f'{name}-{world.number}', dsn, 'alice', os.path.join(world.dir, f'{name}.position'))
+        return Program(self.installed, f'{name}-{world.number}', dsn, 'alice',
+                       os.path.join(world.dir, f'{name}.position'))
 
     def ask(self, dsn, sql, *args):
         """As an application does it; psycopg2 begins a transaction."""
@@ -39,13 +41,17 @@ class Edges(Base):
 
     def enqueue_all_ways(self, world, dsn, signer, text):
         one, many = remark(f'{text} one'), [remark(f'{text} {i}') for i in range(3)]
-        world.committed[one] = self.ask(dsn, "SELECT txrelay.enqueue('alice', %s, key => %s)", one, text)
+        world.committed[one] = self.ask(dsn, "SELECT txrelay.enqueue('alice', %s, key => %s)", one,
+                                        text)
         ids = self.ask(dsn, "SELECT txrelay.enqueue_many('alice', %s::bytea[])", many)
         world.committed.update(zip(many, ids))
         world.settle()
-        signed = signer.extrinsic(world.chain.rpc('system_accountNextIndex', world.pg.value('SELECT address FROM txrelay.accounts')),
+        signed = signer.extrinsic(world.chain.rpc('system_accountNextIndex',
+                                                  world.pg.value(
+                                                      'SELECT address FROM txrelay.accounts')),
                                   remark(f'{text} signed'))
-        world.committed[signed.call] = self.ask(dsn, 'SELECT txrelay.enqueue_signed(%s)', signed.raw)
+        world.committed[signed.call] = self.ask(dsn, 'SELECT txrelay.enqueue_signed(%s)',
+                                                signed.raw)
         world.settle()
 
     def refused_all_ways(self, dsn, signer, sqlstate):
@@ -76,9 +82,11 @@ class Pooler(Edges):
         world.committed[remark('by hand')] = tx
         world.settle()
         self.assertIn('finalized', cli('status', str(tx), '--database', url).stdout)
-        for done in (cli('tail', '--database', url, check=False), cli('wait', str(tx), '--database', url, check=False)):
+        for done in (cli('tail', '--database', url, check=False),
+                     cli('wait', str(tx), '--database', url, check=False)):
             self.assertEqual(done.returncode, 1)
-            self.assertRegex(done.stderr, r'is a connection pooler .*locks and LISTEN need a direct connection to the server')
+            self.assertRegex(done.stderr, r'is a connection pooler .*locks and LISTEN need a '
+                                          r'direct connection to the server')
         program = self.library(world, 'pooled', url)
         program.wait(r'^stale age_ms=\d+ code=DB_POOLER text=.*connection pooler')
         self.assertTrue(program.process.alive())
@@ -100,21 +108,27 @@ class OnStandby(Edges):
         standby.caught_up(world.pg)
 
         self.refused_all_ways(standby.dsn, signer, '25006')
-        done = cli('enqueue', 'alice', '0x' + remark('no').hex(), '--database', standby.dsn, check=False)
+        done = cli('enqueue', 'alice', '0x' + remark('no').hex(), '--database', standby.dsn,
+                   check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn('read-only transaction', done.stderr)
-        self.assertIn('finalized', cli('status', str(before), '--database', standby.dsn).stdout)  # to read is allowed
+        # to read is allowed
+        self.assertIn('finalized', cli('status', str(before), '--database', standby.dsn).stdout)
         tail, program = Tail(world, standby.dsn), self.library(world, 'standby', standby.dsn)
         stale = tail.wait('to be told', lambda rows: [r for r in rows if r['event'] == 'stale'])[0]
         self.assertEqual(stale['code'], 'DB_READONLY')
-        self.assertRegex(tail.process.text(), r'is a standby: name the primary too, or wait for its promotion')
+        self.assertRegex(tail.process.text(),
+                         r'is a standby: name the primary too, or wait for its promotion')
         program.wait(r'^stale age_ms=\d+ code=DB_READONLY text=.*is a standby')
-        self.assertEqual(cli('wait', str(before), '--timeout', '1', '--database', standby.dsn, check=False).returncode, LATE)
+        self.assertEqual(cli('wait', str(before), '--timeout', '1', '--database', standby.dsn,
+                             check=False).returncode, LATE)
         second = world.relay('second', dsn=standby.dsn, leadership={'lost_commits': 'search'})
         second.wait_log(r'database\.down code=DB_READONLY text=".*is a standby')
         status = proc.wait_for('its control endpoint', second.status)
-        self.assertEqual((status['database'], [a['role'] for a in status['accounts']]), (False, ['follower']))
-        self.assertIn('this server is a standby', cli('check', '--config', second.config, check=False).stdout)
+        self.assertEqual((status['database'], [a['role'] for a in status['accounts']]),
+                         (False, ['follower']))
+        self.assertIn('this server is a standby',
+                      cli('check', '--config', second.config, check=False).stdout)
         self.assertTrue(tail.process.alive() and program.process.alive())
 
         sent = world.submitted()
@@ -126,7 +140,8 @@ class OnStandby(Edges):
         program.wait('^live')
         tx = world.enqueue('after')
         world.settle()
-        tail.wait('the end', lambda rows: [r for r in rows if r.get('id') == tx and r.get('outcome') == 'ok'])
+        tail.wait('the end', lambda rows: [r for r in rows if r.get('id') == tx
+                                           and r.get('outcome') == 'ok'])
         program.wait(rf'^finished account=alice id={tx} .* outcome=ok$')
         self.assertEqual(len(world.submitted() - sent), 1)
         self.assertEqual((tail.stop(), program.end()), (0, 0))
@@ -149,7 +164,8 @@ class WrongRole(Edges):
             self.assertEqual(wrong.process.child.wait(20), 1, wrong.text())
             self.assertRegex(wrong.text(), r'code=DB_DENIED|permission denied')
             world.relays.remove(wrong)
-            self.assertIn('GRANT txrelay_relay', cli('check', '--config', wrong.config, check=False).stdout)
+            self.assertIn('GRANT txrelay_relay',
+                          cli('check', '--config', wrong.config, check=False).stdout)
 
         done = cli('tail', '--database', nobody, check=False)
         self.assertEqual(done.returncode, 1)
@@ -186,7 +202,9 @@ class Large(Edges):
         dsn = self.login(world, 'shop', 'txrelay_app')
         ear = world.pg.connect()
         with ear.cursor() as cur:
-            cur.execute('; '.join(f'LISTEN {c}' for c in ('outbox_wake', 'pending_tx_new', 'pending_tx_update', 'pending_tx_removed')))
+            cur.execute('; '.join(f'LISTEN {c}' for c in ('outbox_wake', 'pending_tx_new',
+                                                          'pending_tx_update',
+                                                          'pending_tx_removed')))
         tail = Tail(world, dsn).wait_live()
 
         named = b'\x01' * (64 << 10)
@@ -195,19 +213,26 @@ class Large(Edges):
         encoded = cli('encode', 'System', 'remark', '-', *node, stdin=text).stdout.strip()
         self.assertEqual(bytes.fromhex(encoded[2:]), b'\x00\x00' + put_compact(len(named)) + named)
         self.assertIn('remark', cli('decode', '-', *node, stdin=encoded).stdout)
-        calls = [remark(bytes([n]) * (64 << 10)) for n in range(2, 6)] + [remark(b'\x06' * (MIB - 6))]
+        calls = [remark(bytes([n]) * (64 << 10))
+                 for n in range(2, 6)] + [remark(b'\x06' * (MIB - 6))]
         self.assertEqual(len(calls[-1]), MIB)
-        world.committed[bytes.fromhex(encoded[2:])] = int(cli('encode', 'System', 'remark', '-', *node, '--enqueue', 'alice',
+        world.committed[bytes.fromhex(encoded[2:])] = int(cli('encode', 'System', 'remark', '-',
+                                                              *node, '--enqueue', 'alice',
                                                               '--database', dsn, stdin=text).stdout)
-        world.committed[calls[0]] = int(cli('enqueue', 'alice', '-', '--database', dsn, stdin='0x' + calls[0].hex() + '\n').stdout)
+        world.committed[calls[0]] = int(cli('enqueue', 'alice', '-', '--database', dsn,
+                                            stdin='0x' + calls[0].hex() + '\n').stdout)
         world.committed[calls[1]] = self.ask(dsn, "SELECT txrelay.enqueue('alice', %s)", calls[1])
-        world.committed.update(zip(calls[2:4], self.ask(dsn, "SELECT txrelay.enqueue_many('alice', %s::bytea[])", calls[2:4])))
+        world.committed.update(zip(calls[2:4],
+                    self.ask(dsn, "SELECT txrelay.enqueue_many('alice', %s::bytea[])", calls[2:4])))
         world.committed[calls[4]] = self.ask(dsn, "SELECT txrelay.enqueue('alice', %s)", calls[4])
         world.settle()
         signed = signer.extrinsic(6, remark(b'\x07' * (64 << 10)))
-        world.committed[signed.call] = self.ask(dsn, 'SELECT txrelay.enqueue_signed(%s)', signed.raw)
+        world.committed[signed.call] = self.ask(dsn, 'SELECT txrelay.enqueue_signed(%s)',
+                                                signed.raw)
         self.assertEqual(world.settle()['finalized'], 7)
-        tail.wait('every end', lambda rows: {r['id'] for r in rows if r.get('outcome') == 'ok'} == set(world.committed.values()))
+        tail.wait('every end',
+                  lambda rows: {r['id'] for r in rows
+                                if r.get('outcome') == 'ok'} == set(world.committed.values()))
         self.assertEqual({r['state'] for r in tail.lines() if r.get('outcome')}, {'finalized'})
         tail.stop()
         with ear.cursor() as cur:
@@ -218,7 +243,7 @@ class Large(Edges):
 
         more = b'\0' * (MIB + 1)
         for sql, arg, place in (("SELECT txrelay.enqueue('alice', %s)", more, 'call'),
-                                ("SELECT txrelay.enqueue_many('alice', ARRAY['\\x00', %s]::bytea[])", more, 'calls[2]'),
+            ("SELECT txrelay.enqueue_many('alice', ARRAY['\\x00', %s]::bytea[])", more, 'calls[2]'),
                                 ('SELECT txrelay.enqueue_signed(%s)', more, 'extrinsic')):
             with self.subTest(place=place), self.assertRaises(psycopg2.Error) as caught:
                 self.ask(dsn, sql, arg)

@@ -1,11 +1,12 @@
-"""Endpoints that are no good for everything: of another chain, with limits, with closed methods, with pruned blocks. The next
-one is asked, the service goes on, and nothing waits without a word."""
+"""Endpoints that are no good for everything: of another chain, with limits, with closed methods,
+with pruned blocks. The next one is asked, the service goes on, and nothing waits without a word."""
 import json
 import re
 
 from harness import proc
 from harness.cases import CaseTest, load_tests  # noqa: F401
-from harness.liar import (NO_ANSWERS, UNAVAILABLE, Frozen, Lag, Liar, Limit, Pruned, Refusal, certificate, closed, closed_families,
+from harness.liar import (NO_ANSWERS, UNAVAILABLE, Frozen, Lag, Liar, Limit, Pruned, Refusal,
+                          certificate, closed, closed_families,
                           of_another_chain)
 from harness.relay import cli
 from harness.soak import size
@@ -45,7 +46,8 @@ class EndpointsTest(CaseTest):
         self.assert_once(world)
 
     def test_r5_the_other_chain_first_without_a_genesis(self):
-        """The chain is the registered accounts': the first endpoint is passed over, and the relay says so."""
+        """The chain is the registered accounts': the first endpoint is passed over, and the relay
+        says so."""
         world = self.world('--block-ms', '100', start=False)
         first = world.relay('one')
         world.wait_leader(first)
@@ -68,7 +70,8 @@ class EndpointsTest(CaseTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn('another chain', done.stdout)
         done = cli('health', '--to', relay.address, check=False)
-        self.assertIn(f'the node is {wrong.url}', done.stdout, 'two hashes leave room for the address')
+        self.assertIn(f'the node is {wrong.url}', done.stdout,
+                      'two hashes leave room for the address')
         tries = wrong.accepted
         proc.wait_for('another try', lambda: wrong.accepted > tries)
         wrong.reply = None
@@ -78,7 +81,8 @@ class EndpointsTest(CaseTest):
         self.assertTrue(relay.alive())
 
     def test_r5_a_single_endpoint_is_of_another_chain(self):
-        """Nothing but the accounts that are registered names the chain. The relay says so, and goes on when it is mended."""
+        """Nothing but the accounts that are registered names the chain. The relay says so, and
+        goes on when it is mended."""
         world = self.world('--block-ms', '100', start=False)
         first = world.relay('one')
         world.wait_leader(first)
@@ -88,7 +92,8 @@ class EndpointsTest(CaseTest):
         relay.wait_log('chain.other.*account alice is registered for the chain with genesis')
         relay.wait_log('chain.none.*every endpoint is of another chain')
         done = cli('health', '--to', relay.address, check=False)
-        self.assertRegex(done.stdout, 'no endpoint of the chain is usable: (another chain|account alice is registered)')
+        self.assertRegex(done.stdout, 'no endpoint of the chain is usable: (another chain|account '
+                                      'alice is registered)')
         self.assertEqual(done.returncode, 1)
         done = cli('register', '--config', relay.config, check=False)
         self.assertEqual(done.returncode, 1)
@@ -100,7 +105,8 @@ class EndpointsTest(CaseTest):
         wrong.reply = of_another_chain
         wrong.cut()
         world.enqueue('while it is of another chain again')
-        proc.wait_for('the reason', lambda: 'another chain' in (world.blocked() or {}).get('reason', ''))
+        proc.wait_for('the reason',
+                      lambda: 'another chain' in (world.blocked() or {}).get('reason', ''))
         wrong.reply = None
         self.assert_once(world)
         self.assertTrue(relay.alive())
@@ -146,16 +152,21 @@ class EndpointsTest(CaseTest):
 
     # ---- R4: closed methods ----
 
-    ANOTHER_WAY = ('author_pendingExtrinsics', 'author_submitAndWatchExtrinsic', 'state_getStorage', 'state_queryStorageAt',
-                   'chain_getHeader', 'chain_getBlockHash', 'chain_getFinalizedHead', 'chain_subscribeNewHeads',
-                   'chain_subscribeFinalizedHeads', 'state_subscribeRuntimeVersion', 'author_unwatchExtrinsic', 'state_call',
+    ANOTHER_WAY = ('author_pendingExtrinsics', 'author_submitAndWatchExtrinsic', 'state_getStorage',
+                   'state_queryStorageAt',
+                   'chain_getHeader', 'chain_getBlockHash', 'chain_getFinalizedHead',
+                   'chain_subscribeNewHeads',
+                   'chain_subscribeFinalizedHeads', 'state_subscribeRuntimeVersion',
+                   'author_unwatchExtrinsic', 'state_call',
                    'state_getRuntimeVersion', 'state_getMetadata')
 
-    IN_THE_NEWER_RPC = ('chain_getBlock', 'chain_getHeader', 'chain_getBlockHash', 'chain_getFinalizedHead', 'state_getStorage',
+    IN_THE_NEWER_RPC = ('chain_getBlock', 'chain_getHeader', 'chain_getBlockHash',
+                        'chain_getFinalizedHead', 'state_getStorage',
                         'state_call')
 
     def test_r4_each_method_closed_alone(self):
-        """Without the method there is another way: at a start, and at the failover from the relay before."""
+        """Without the method there is another way: at a start, and at the failover from the relay
+        before."""
         self.each_closed(self.ANOTHER_WAY)
 
     def test_r4_each_method_closed_alone_at_a_node_with_the_newer_rpc(self):
@@ -164,25 +175,32 @@ class EndpointsTest(CaseTest):
             self.assertRegex(log, f'node.newer_methods.*instead_of={method}')
 
     OLDER = ('chain_', 'state_', 'author_', 'system_', 'rpc_')
-    NEWER = ('archive_v1_', 'chainHead_v1_', 'chainSpec_v1_', 'transactionWatch_v1_', 'transaction_v1_')
+    NEWER = ('archive_v1_', 'chainHead_v1_', 'chainSpec_v1_', 'transactionWatch_v1_',
+             'transaction_v1_')
     FAMILIES = {
         'only the older': closed_families(*NEWER),
         'only the newer': closed_families(*OLDER),
         'only chainHead, no archive': closed_families(*OLDER, 'archive_v1_'),
         'only broadcasts': closed_families(*OLDER, 'archive_v1_', 'transactionWatch_v1_'),
         'no archive, author_ is there': closed_families('chain_', 'state_', 'archive_v1_'),
-        'chain_getBlock and the archive': closed_families('chain_getBlock', 'archive_v1_', but=('chain_getBlockHash',)),
+        'chain_getBlock and the archive': closed_families('chain_getBlock', 'archive_v1_',
+                                                          but=('chain_getBlockHash',)),
     }
-    ALONE_IN_CHAIN_HEAD = ('chainHead_v1_follow', 'chainHead_v1_header', 'chainHead_v1_body', 'chainHead_v1_call',
-                           'chainHead_v1_storage', 'transactionWatch_v1_submitAndWatch', 'transaction_v1_broadcast')
+    ALONE_IN_CHAIN_HEAD = ('chainHead_v1_follow', 'chainHead_v1_header', 'chainHead_v1_body',
+                           'chainHead_v1_call',
+                           'chainHead_v1_storage', 'transactionWatch_v1_submitAndWatch',
+                           'transaction_v1_broadcast')
 
     def test_r4_each_family_closed(self):
         """At a start, and at the failover from the relay before."""
         logs = self.each_closed(self.FAMILIES, '--newer-rpc')
-        self.assertRegex(logs['chain_getBlock and the archive'], 'node.newer_methods.*instead_of=chain_getBlock\\b')
+        self.assertRegex(logs['chain_getBlock and the archive'],
+                         'node.newer_methods.*instead_of=chain_getBlock\\b')
         for name in ('only chainHead, no archive', 'only broadcasts'):
-            for older in ('chain_getBlock', 'chain_getHeader', 'state_call', 'state_getStorage', 'chain_subscribeNewHeads',
-                          'chain_subscribeFinalizedHeads', 'state_subscribeRuntimeVersion', 'chain_getFinalizedHead'):
+            for older in ('chain_getBlock', 'chain_getHeader', 'state_call', 'state_getStorage',
+                          'chain_subscribeNewHeads',
+                          'chain_subscribeFinalizedHeads', 'state_subscribeRuntimeVersion',
+                          'chain_getFinalizedHead'):
                 self.assertRegex(logs[name], f'node.newer_methods.*instead_of={older}')
         self.assertNotIn('node.newer_methods', logs['only the older'])
 
@@ -203,8 +221,10 @@ class EndpointsTest(CaseTest):
         self.assert_once(world)
 
     def test_r4_the_server_ends_its_follow_subscriptions(self):
-        """As a node that is short of pins does. The runtime is upgraded, and blocks are taken back, meanwhile."""
-        world = self.world('--block-ms', '100', '--newer-rpc', '--follow-pins', '40', '--finality-lag', '5', start=False)
+        """As a node that is short of pins does. The runtime is upgraded, and blocks are taken
+        back, meanwhile."""
+        world = self.world('--block-ms', '100', '--newer-rpc', '--follow-pins', '40',
+                           '--finality-lag', '5', start=False)
         liar = self.liar(world, self.FAMILIES['only chainHead, no archive'])
         relay = world.relay('one', endpoints=[liar.url])
         world.wait_leader(relay)
@@ -233,7 +253,8 @@ class EndpointsTest(CaseTest):
     def each_closed(self, methods, *options):
         world = self.world('--block-ms', '100', *options, start=False)
         before, logs = None, {}
-        rules = methods if isinstance(methods, dict) else {method: closed(method) for method in methods}
+        rules = methods if isinstance(methods,
+                                      dict) else {method: closed(method) for method in methods}
         for number, (method, rule) in enumerate(rules.items()):
             with self.subTest(method):
                 liar = self.liar(world, rule)
@@ -248,7 +269,8 @@ class EndpointsTest(CaseTest):
         return logs
 
     def test_r4_methods_closed_by_errors_of_gateways(self):
-        """By codes and texts of their own, some of which mean nothing: then a method that is always refused counts as closed."""
+        """By codes and texts of their own, some of which mean nothing: then a method that is
+        always refused counts as closed."""
         world = self.world('--block-ms', '100', start=False)
         before = None
         for number, (method, refusal) in enumerate((
@@ -257,7 +279,8 @@ class EndpointsTest(CaseTest):
                 ('state_queryStorageAt', Refusal(-32003, 'access denied')),
                 ('chain_getHeader', Refusal(-32000, 'nope')),
                 ('author_submitAndWatchExtrinsic', Refusal(-32603, 'Internal error')),
-                ('state_subscribeRuntimeVersion', Refusal(-32600, 'the method does not exist/is not available')))):
+                ('state_subscribeRuntimeVersion',
+                 Refusal(-32600, 'the method does not exist/is not available')))):
             with self.subTest(method, refusal=refusal.error):
                 liar = self.liar(world, closed(method, refusal=refusal))
                 relay = world.relay(f'number-{number}', endpoints=[liar.url])
@@ -290,14 +313,16 @@ class EndpointsTest(CaseTest):
 
     def test_r4_each_method_closed_with_a_good_second(self):
         """While it leads, and at the start of its successor."""
-        self.each_with_a_good_second({method: closed(method) for method in (*self.ANOTHER_WAY, 'chain_getBlock')})
+        self.each_with_a_good_second({method: closed(method)
+                                      for method in (*self.ANOTHER_WAY, 'chain_getBlock')})
 
     def test_r4_each_newer_method_closed_with_a_good_second(self):
         """The first one has nothing but chainHead_v1, and not all of that."""
         family = self.FAMILIES['only chainHead, no archive']
         refusal = family('chain_getBlock', [])
         self.each_with_a_good_second({
-            alone: lambda method, params, alone=alone: refusal if method == alone else family(method, params)
+            alone: lambda method, params,
+            alone=alone: refusal if method == alone else family(method, params)
             for alone in self.ALONE_IN_CHAIN_HEAD}, '--newer-rpc')
 
     def each_with_a_good_second(self, rules, *options):
@@ -316,20 +341,23 @@ class EndpointsTest(CaseTest):
                 relay.kill()
         self.assert_once(world)
 
-    MAIN = ('state_getStorage', 'author_pendingExtrinsics', 'author_submitAndWatchExtrinsic', 'chain_getBlock',
+    MAIN = ('state_getStorage', 'author_pendingExtrinsics', 'author_submitAndWatchExtrinsic',
+            'chain_getBlock',
             'state_queryStorageAt', 'chain_getHeader', 'state_getRuntimeVersion')
-    EVENTS = '0x26aa394eea5630e07c48ae0c9558cef780d41e5e16056765bc8461851072c9d7'  # asked for by state_getStorage
+    # asked for by state_getStorage
+    EVENTS = '0x26aa394eea5630e07c48ae0c9558cef780d41e5e16056765bc8461851072c9d7'
 
     @classmethod
     def no_answer(cls, method, kind):
         def rule(asked, params):
-            is_it = asked == method or (method == 'events' and asked == 'state_getStorage' and params[0] == cls.EVENTS)
+            is_it = asked == method or (method == 'events' and asked == 'state_getStorage'
+                                        and params[0] == cls.EVENTS)
             return NO_ANSWERS[kind] if is_it else None
         return rule
 
     def test_what_is_no_answer(self):
-        """To a question of the main job: by its kind, from the start and while it leads. A good second endpoint is asked.
-        With TXRELAY_SOAK=full each kind for each method."""
+        """To a question of the main job: by its kind, from the start and while it leads. A good
+        second endpoint is asked. With TXRELAY_SOAK=full each kind for each method."""
         cases = size([(m, k) for k in NO_ANSWERS for m in self.MAIN], self.MENDED)
         world = self.world('--block-ms', '100', start=False, call_timeout_ms=1000)
         for number, (method, kind) in enumerate(cases):
@@ -347,22 +375,28 @@ class EndpointsTest(CaseTest):
                 self.assertGreater(liar.lies.total(), 0)
                 relay.kill()
         self.assert_once(world)
-        self.assertEqual(world.pg.query("SELECT id, outcome::text FROM txrelay.finished_transactions WHERE outcome <> 'ok'"), [])
+        self.assertEqual(world.pg.query("SELECT id, outcome::text FROM "
+                                        "txrelay.finished_transactions WHERE outcome <> 'ok'"), [])
 
-    # Each found the relay at its first endpoint for ever, or a result unknown, though the second one had it.
+    # Each found the relay at its first endpoint for ever, or a result unknown, though the second
+    # one had it.
     MENDED = [('chain_getHeader', 'cut'), ('events', 'null'), ('state_getStorage', 'silence'),
               ('state_getStorage', 'null'), ('author_pendingExtrinsics', 'an empty object'),
               ('author_submitAndWatchExtrinsic', 'null'),
-              ('author_submitAndWatchExtrinsic', 'silence'), ('chain_getBlock', 'closed as too big'),
+              ('author_submitAndWatchExtrinsic', 'silence'),
+              ('chain_getBlock', 'closed as too big'),
               ('state_queryStorageAt', 'a page')]
 
     def test_no_way_to_submit(self):
         """Reading goes well at the first endpoint; each way to submit is refused there."""
         world = self.world('--block-ms', '100', '--newer-rpc', start=False)
-        for number, refusal in enumerate((Refusal(-32601, 'Method not found'), Refusal(403, 'Forbidden'))):
+        for number, refusal in enumerate((Refusal(-32601, 'Method not found'),
+                                          Refusal(403, 'Forbidden'))):
             with self.subTest(refusal.error):
-                liar = self.liar(world, closed('author_submitAndWatchExtrinsic', 'author_submitExtrinsic',
-                                               'transactionWatch_v1_submitAndWatch', 'transaction_v1_broadcast', refusal=refusal))
+                liar = self.liar(world,
+                                 closed('author_submitAndWatchExtrinsic', 'author_submitExtrinsic',
+                                               'transactionWatch_v1_submitAndWatch',
+                                               'transaction_v1_broadcast', refusal=refusal))
                 relay = world.relay(f'reads-{number}', endpoints=[liar.url, world.chain.ws])
                 world.wait_leader(relay)
                 self.sent(world, f'over the second {number}', 60)
@@ -371,7 +405,8 @@ class EndpointsTest(CaseTest):
         self.assert_once(world)
 
     def test_r4_no_bodies_of_blocks(self):
-        """At a node without archive_v1: by the account's nonce it took effect, and nobody can tell how."""
+        """At a node without archive_v1: by the account's nonce it took effect, and nobody can tell
+        how."""
         world = self.world('--block-ms', '100', start=False)
         relay = world.relay('one', endpoints=[self.liar(world, closed('chain_getBlock')).url])
         world.wait_leader(relay)
@@ -381,7 +416,8 @@ class EndpointsTest(CaseTest):
 
     def test_r4_a_pool_that_is_too_large_to_be_told(self):
         world = self.world('--block-ms', '100', start=False)
-        liar = self.liar(world, closed('author_pendingExtrinsics', refusal=Refusal(-32008, 'Response is too big')))
+        liar = self.liar(world, closed('author_pendingExtrinsics',
+                                       refusal=Refusal(-32008, 'Response is too big')))
         relay = world.relay('one', endpoints=[liar.url])
         world.wait_leader(relay)
         world.set(paused=True)
@@ -398,7 +434,8 @@ class EndpointsTest(CaseTest):
     # ---- blocks that cannot be read ----
 
     def away(self, pruned, endpoints=lambda world, liar: [liar.url], **options):
-        """(world, relay): a transaction of alice is in a block that the endpoint lost while the relay was away."""
+        """(world, relay): a transaction of alice is in a block that the endpoint lost while the
+        relay was away."""
         world = self.world('--block-ms', '100', start=False, accounts=(ALICE, BOB), **options)
         liar = self.liar(world)
         relay = world.relay('one', endpoints=[liar.url])
@@ -424,7 +461,9 @@ class EndpointsTest(CaseTest):
         world.wait_end(later)
         heir.wait_log('node.block_unread.*chain_getBlock of block')
         self.assertEqual(heir.text().count('chain.down'), 0)
-        proc.wait_for('the reason', lambda: 'cannot be read from any endpoint' in (world.blocked() or {}).get('reason', ''))
+        proc.wait_for('the reason',
+                      lambda: 'cannot be read from any endpoint' in (world.blocked()
+                                                                     or {}).get('reason', ''))
 
     def test_r8_whose_result_nobody_has(self):
         """Not dispatch_error: nobody can tell. With an archive as the second endpoint it is ok."""
@@ -453,9 +492,12 @@ class EndpointsTest(CaseTest):
             archive.greeting = UNAVAILABLE
             archives.append(archive)
             return [liar.url, archive.url]
-        world, heir, tx = self.away(lambda chain, below: Pruned(chain, below, bodies=False), endpoints)
+        world, heir, tx = self.away(lambda chain, below: Pruned(chain, below, bodies=False),
+                                    endpoints)
         heir.wait_log('node.lacks_and_waits')
-        proc.wait_for('the reason', lambda: 'waits for an endpoint that is away' in (world.blocked() or {}).get('reason', ''))
+        proc.wait_for('the reason',
+                      lambda: 'waits for an endpoint that is away' in (world.blocked()
+                                                                       or {}).get('reason', ''))
         archives[0].greeting = None
         self.assertEqual(world.wait_end(tx)[0], 'ok')
 
@@ -495,7 +537,8 @@ class EndpointsTest(CaseTest):
         world.wait_end(tx)
         self.assert_once(world)
 
-    SUBMISSIONS = ('author_submitAndWatchExtrinsic', 'author_submitExtrinsic', 'transactionWatch_v1_submitAndWatch',
+    SUBMISSIONS = ('author_submitAndWatchExtrinsic', 'author_submitExtrinsic',
+                   'transactionWatch_v1_submitAndWatch',
                    'transaction_v1_broadcast')
 
     def stuck(self, world, liar):
@@ -504,9 +547,11 @@ class EndpointsTest(CaseTest):
         liar.reply, liar.lie = frozen.reply, frozen.lie
 
     def lagging(self, world, liar):
-        """As a balancer that passes a new connection to another node: the leader asks that one nothing."""
+        """As a balancer that passes a new connection to another node: the leader asks that one
+        nothing."""
         proc.wait_for('as many blocks', lambda: world.best() > 50)
-        lag = Lag(world.chain, 40)  # more than a relay hears of from another one within two heartbeats
+        # more than a relay hears of from another one within two heartbeats
+        lag = Lag(world.chain, 40)
         liar.reply, liar.lie = lag.reply, lag.lie
         liar.cut()
 
@@ -579,25 +624,35 @@ class EndpointsTest(CaseTest):
         hashless = self.liar(world, closed('chain_getBlockHash', 'archive_v1_hashByHeight'))
         bodiless = self.liar(world, closed('chain_getBlock'))
         newer = self.liar(world, self.FAMILIES['only chainHead, no archive'])
-        endpoints = [world.chain.ws, poor.url, lost.url, wrong.url, hashless.url, bodiless.url, newer.url]
+        endpoints = [world.chain.ws, poor.url, lost.url, wrong.url, hashless.url, bodiless.url,
+                     newer.url]
         relay = world.relay('checked', endpoints=endpoints, start=False)
         done = cli('check', '--config', relay.config)
-        for text in (f'endpoint +{world.chain.ws}', 'it lists its pool', 'it answers each one that this check needed',
-                     'System.BlockHash in place of chain_getBlockHash', 'archive_v1_body in place of chain_getBlock',
-                     'chainHead_v1_header in place of chain_getHeader', 'chainHead_v1_follow in place of chain_subscribeNewHeads',
-                     'chainHead_v1_storage in place of state_getStorage', f'author_pendingExtrinsics.*not this method',
-                     'its body is there, its state is there', 'its body is gone, its state is gone', 'another chain',
+        for text in (f'endpoint +{world.chain.ws}', 'it lists its pool',
+                     'it answers each one that this check needed',
+                     'System.BlockHash in place of chain_getBlockHash',
+                     'archive_v1_body in place of chain_getBlock',
+                     'chainHead_v1_header in place of chain_getHeader',
+                     'chainHead_v1_follow in place of chain_subscribeNewHeads',
+                     'chainHead_v1_storage in place of state_getStorage',
+                     f'author_pendingExtrinsics.*not this method',
+                     'its body is there, its state is there', 'its body is gone, its state is gone',
+                     'another chain',
                      'not every endpoint is usable',
                      # what was measured
-                     'rpc_methods +it lists [0-9]+ methods', 'submit +author_submitAndWatchExtrinsic [0-9]+ ms, author_submit',
-                     'pool +none; closed: author_pendingExtrinsics .RPC call is unsafe', 'heads +none; closed: chain_getHeader',
+                     'rpc_methods +it lists [0-9]+ methods',
+                     'submit +author_submitAndWatchExtrinsic [0-9]+ ms, author_submit',
+                     'pool +none; closed: author_pendingExtrinsics .RPC call is unsafe',
+                     'heads +none; closed: chain_getHeader',
                      'reach +headers of [0-9]+ blocks .all., bodies of [0-9]+ blocks .all.',
-                     'reach .*bodies of [0-9]+ blocks, states of [0-9]+ blocks before', 'answers +[0-9]+, half of them within [0-9]+ ms',
+                     'reach .*bodies of [0-9]+ blocks, states of [0-9]+ blocks before',
+                     'answers +[0-9]+, half of them within [0-9]+ ms',
                      'not this method: [0-9]', 'lag +ws://.*block [0-9]+, [0-9]+ behind'):
             self.assertRegex(done.stdout, text)
 
     def test_check_measures_for_programs(self):
-        """One endpoint closes each way to submit: no relay could send. And one asks for a slower pace, and is behind."""
+        """One endpoint closes each way to submit: no relay could send. And one asks for a slower
+        pace, and is behind."""
         world = self.world('--block-ms', '100')
         proc.wait_for('blocks', lambda: world.best() > 50)
         mute = self.liar(world, closed(*self.SUBMISSIONS, 'rpc_methods'))
@@ -606,22 +661,27 @@ class EndpointsTest(CaseTest):
         slow.reply = lambda method, params: limit(method, params) or lag.reply(method, params)
         self.addCleanup(slow.close)
         relay = world.relay('checked', endpoints=[mute.url, slow.url], start=False)
-        lines = [json.loads(line) for line in cli('check', '--config', relay.config, '--json').stdout.splitlines()]
+        lines = [json.loads(line) for line in cli('check', '--config', relay.config,
+                                                  '--json').stdout.splitlines()]
         first, second = [line for line in lines if 'methods' in line]
         is_of = {m['method']: (m['is'], m['listed']) for m in first['methods']}
         self.assertEqual({is_of[method] for method in self.SUBMISSIONS}, {('closed', None)})
-        self.assertEqual({i for method, (i, _) in is_of.items() if method not in self.SUBMISSIONS and '_v1_' not in method}, {'open'})
-        self.assertEqual({m['is'] for m in second['methods'] if m['method'].startswith('author_')}, {'open'})
+        self.assertEqual({i for method, (i, _) in is_of.items() if method not in self.SUBMISSIONS
+                          and '_v1_' not in method}, {'open'})
+        self.assertEqual({m['is'] for m in second['methods'] if m['method'].startswith('author_')},
+                         {'open'})
         self.assertIn('too many', second['refused'])
         self.assertTrue(second['reach']['states']['all'])
-        behind = [int(re.search('([0-9]+) behind', line['text'])[1]) for line in lines if line.get('what') == 'lag']
+        behind = [int(re.search('([0-9]+) behind', line['text'])[1]) for line in lines
+                  if line.get('what') == 'lag']
         self.assertEqual(behind[0], 0)
         self.assertIn(behind[1], range(30, 51))
         self.assertEqual(lines[-1], {'ready': True})
 
     def test_check_where_nothing_can_be_sent(self):
         world = self.world('--block-ms', '100')
-        relay = world.relay('checked', endpoints=[self.liar(world, closed(*self.SUBMISSIONS)).url], start=False)
+        relay = world.relay('checked', endpoints=[self.liar(world, closed(*self.SUBMISSIONS)).url],
+                            start=False)
         done = cli('check', '--config', relay.config, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, 'BAD +chain +no endpoint takes submissions')

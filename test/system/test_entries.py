@@ -1,4 +1,5 @@
-"""Where others reach a relay (control, metrics, feeds, HTTP): one that cannot be opened, or cannot accept, costs no lead."""
+"""Where others reach a relay (control, metrics, feeds, HTTP): one that cannot be opened, or cannot
+accept, costs no lead."""
 import os
 import re
 import resource
@@ -16,7 +17,8 @@ ENTRIES = 'control', 'metrics', 'feeds', 'http'
 
 class Entries(unittest.TestCase):
     def relay(self, world, ports, more='', start=True):
-        return world.relay('one', start=start, listen=f'tcp:127.0.0.1:{ports["control"]}', extra=f'''metrics: 127.0.0.1:{ports["metrics"]}
+        return world.relay('one', start=start, listen=f'tcp:127.0.0.1:{ports["control"]}',
+                           extra=f'''metrics: 127.0.0.1:{ports["metrics"]}
 feeds:
   listen: tcp:127.0.0.1:{ports["feeds"]}
 http:
@@ -35,8 +37,10 @@ http:
 
     def answers(self, entry, s):
         """It speaks to this connection."""
-        s.sendall({'control': b'{"cmd":"health"}\n', 'metrics': b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n',
-                   'feeds': b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)),
+        s.sendall({'control': b'{"cmd":"health"}\n',
+                   'metrics': b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n',
+                   'feeds': b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
+                   + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)),
                    'http': b'GET /v1/nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n'}[entry])
         return s.recv(1)
 
@@ -46,7 +50,8 @@ http:
             ports = {e: s.getsockname()[1] for e, s in taken.items()}
             relay = self.relay(world, ports)
             for entry in ENTRIES:
-                relay.wait_log(rf'event=entry\.closed entry={entry} text="cannot listen on tcp:127\.0\.0\.1:{ports[entry]}: '
+                relay.wait_log(rf'event=entry\.closed entry={entry} text="cannot listen on '
+                               rf'tcp:127\.0\.0\.1:{ports[entry]}: '
                                r'address already in use: stop the program that has it')
             self.leads(world)
             for s in taken.values():
@@ -71,7 +76,8 @@ http:
             self.assertEqual(checked.returncode, 1)
             relay.start()
             for entry in ('feeds', 'http'):
-                found = re.search(rf'^  BAD +{entry} +(.*old\.pem expired at .*: renew it)$', checked.stdout, re.M)
+                found = re.search(rf'^  BAD +{entry} +(.*old\.pem expired at .*: renew it)$',
+                                  checked.stdout, re.M)
                 self.assertTrue(found, checked.stdout)
                 relay.wait_log(rf'event=entry\.closed entry={entry} text="{re.escape(found[1])}"')
             self.leads(world)
@@ -86,11 +92,13 @@ http:
             self.leads(world)
             pid = relay.process.pid
             before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-            free = next(fd for fd in range(before[0]) if not os.path.lexists(f'/proc/{pid}/fd/{fd}'))
+            free = next(fd for fd in range(before[0])
+                        if not os.path.lexists(f'/proc/{pid}/fd/{fd}'))
             resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, before[1]))
             waiting = {e: self.connect(ports[e]) for e in ENTRIES}
             for entry in ENTRIES:
-                relay.wait_log(rf'event=listener\.failed address=tcp:127\.0\.0\.1:{ports[entry]} .*too many open files')
+                relay.wait_log(rf'event=listener\.failed address=tcp:127\.0\.0\.1:{ports[entry]} '
+                               r'.*too many open files')
             resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
             for entry, s in waiting.items():
                 self.assertTrue(self.answers(entry, s), entry)

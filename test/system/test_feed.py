@@ -27,7 +27,8 @@ class Feeds(unittest.TestCase):
 
     def push(self, key, to, lines, *options):
         """A publisher that runs beside the test."""
-        p = subprocess.Popen([proc.TXRELAY, 'feed', 'push', 'payouts', '--to', to, '--key', key, *options], text=True,
+        p = subprocess.Popen([proc.TXRELAY, 'feed', 'push', 'payouts', '--to', to, '--key', key,
+                              *options], text=True,
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(self.reap, p)
         p.stdin.write(lines)
@@ -48,15 +49,19 @@ class Feeds(unittest.TestCase):
 
     def batches(self, count, calls):
         content = [[remark(f'batch {n} call {i}') for i in range(calls)] for n in range(count)]
-        return content, ''.join(json.dumps(['0x' + c.hex() for c in batch]) + '\n' for batch in content)
+        return content, ''.join(json.dumps(['0x' + c.hex() for c in batch]) + '\n'
+                                for batch in content)
 
     def commit(self, world, content):
-        """What the feed put into the outbox is what was pushed: each call once, under the key of its place."""
+        """What the feed put into the outbox is what was pushed: each call once, under the key of
+        its place."""
         ids = dict(world.pg.query('SELECT key, id FROM txrelay.idempotency_keys'))
-        places = {f'feed/payouts/{n}/{i}': c for n, batch in enumerate(content) for i, c in enumerate(batch)}
+        places = {f'feed/payouts/{n}/{i}': c for n, batch in enumerate(content)
+                  for i, c in enumerate(batch)}
         self.assertEqual(sorted(ids), sorted(places))
         world.committed = {places[key]: tx for key, tx in ids.items()}
-        self.assertEqual(world.pg.value("SELECT last_number FROM txrelay.feeds WHERE name = 'payouts'"), len(content) - 1)
+        self.assertEqual(world.pg.value("SELECT last_number FROM txrelay.feeds "
+                                        "WHERE name = 'payouts'"), len(content) - 1)
 
     def test_a_pushed_batch_is_finalized(self):
         content, lines = self.batches(5, 3)
@@ -83,9 +88,11 @@ class Feeds(unittest.TestCase):
             relay.wait_log(r'event=feed\.served')
             call = '0x' + remark('a call').hex()
             for number, row, reason in ((0, call, 'query=outbox reason=requeued'),
-                                        (1, {'call': call, 'not_before_ms': 1}, 'query=requests reason=rang')):
+                                        (1, {'call': call, 'not_before_ms': 1},
+                                         'query=requests reason=rang')):
                 self.assertNotIn(reason, relay.text())
-                self.finish(self.push(key, listen, json.dumps({'number': number, 'calls': [row]}) + '\n'))
+                self.finish(self.push(key, listen, json.dumps({'number': number, 'calls': [row]})
+                                      + '\n'))
                 relay.wait_log(f'event=poll.sent account=alice {reason}')
 
     def test_b01_of_three_publishers_each_number_is_taken_once(self):

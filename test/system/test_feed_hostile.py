@@ -1,6 +1,7 @@
-"""Whatever bytes come to the door of feeds: the publisher beside them goes on, the relay's memory does not grow, and who has no
-token stays outside, without a secret in the log. test/unit/net/h2_attack_test.c has each attack of HTTP/2 in virtual time; here
-they meet a relay, from many connections, while it works."""
+"""Whatever bytes come to the door of feeds: the publisher beside them goes on, the relay's memory
+does not grow, and who has no token stays outside, without a secret in the log.
+test/unit/net/h2_attack_test.c has each attack of HTTP/2 in virtual time; here they meet a relay,
+from many connections, while it works."""
 import os
 import random
 import re
@@ -20,14 +21,16 @@ from harness.relay import cli
 from harness.world import World
 
 TOKEN, WRONG = 'open-sesame-4711', 'let-me-in-0815'
-GROWTH_KB = 32 << 10  # of the relay, whatever is done to it; each attack would take gigabytes or a hundred megabytes
+# of the relay, whatever is done to it; each attack would take gigabytes or a hundred megabytes
+GROWTH_KB = 32 << 10
 PREFACE = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
 DATA, HEADERS, PRIORITY, RST, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = range(10)
 END_STREAM, END_HEADERS = 1, 4
 
 
 def frame(kind, flags=0, stream=0, payload=b''):
-    return len(payload).to_bytes(3, 'big') + bytes([kind, flags]) + stream.to_bytes(4, 'big') + payload
+    return len(payload).to_bytes(3, 'big') + bytes([kind, flags]) + stream.to_bytes(4,
+                                                                                    'big') + payload
 
 
 def field(name, value):
@@ -36,7 +39,8 @@ def field(name, value):
 
 
 def call_headers(path=PATH, token=TOKEN, **more):
-    fields = {':method': 'POST', ':scheme': 'http', ':authority': 'x', ':path': path, 'te': 'trailers',
+    fields = {':method': 'POST', ':scheme': 'http', ':authority': 'x', ':path': path,
+              'te': 'trailers',
               'content-type': 'application/grpc', **more}
     if token:
         fields['authorization'] = f'Bearer {token}'
@@ -50,7 +54,8 @@ def message(data, flag=0):
 def in_frames(stream, data, last=END_STREAM):
     """DATA of 16 KB."""
     parts = [data[i:i + 16384] for i in range(0, len(data), 16384)] or [b'']
-    return b''.join(frame(DATA, last if i == len(parts) - 1 else 0, stream, p) for i, p in enumerate(parts))
+    return b''.join(frame(DATA, last if i == len(parts) - 1 else 0, stream, p)
+                    for i, p in enumerate(parts))
 
 
 class Raw:
@@ -99,11 +104,13 @@ class Hostile(unittest.TestCase):
         token_file = f'{self.world.dir}/token'
         with open(token_file, 'w') as f:
             f.write(TOKEN + '\n')
-        self.relay = self.world.relay('one', extra=f'feeds:\n  listen: unix:{self.path}\n  token_file: {token_file}\n')
+        self.relay = self.world.relay('one', extra=f'feeds:\n  listen: unix:{self.path}\n  '
+                                                   f'token_file: {token_file}\n')
         self.world.wait_leader(self.relay)
         self.wire, key = Wire(self.world.dir, 'payouts'), Key(bytes(32))
         cli('feed', 'create', 'payouts', 'alice', key.public.hex(), '--database', self.world.pg.dsn)
-        self.honest = Publisher(self.wire, key, [f'unix:{self.path}'], self.content, 10 ** 9, random.Random(1), token=TOKEN,
+        self.honest = Publisher(self.wire, key, [f'unix:{self.path}'], self.content, 10 ** 9,
+                                random.Random(1), token=TOKEN,
                                 stream_s=3600)
         self.honest.start()
         self.addCleanup(self.honest.join)
@@ -131,7 +138,8 @@ class Hostile(unittest.TestCase):
         self.goes_on()
         self.assertTrue(self.relay.alive(), what)
         self.assertEqual(self.honest.broken, [], what)
-        self.assertEqual(self.honest.counts['sessions'], 1, f'{what}: the publisher had to connect again')
+        self.assertEqual(self.honest.counts['sessions'], 1,
+                         f'{what}: the publisher had to connect again')
         self.assertLess(self.most_kb() - self.base_kb, GROWTH_KB, what)
 
     def closed_by(self, data, count=1, code=None):
@@ -143,7 +151,8 @@ class Hostile(unittest.TestCase):
             got = raw.until_closed()
             if code is not None:
                 self.assertIn(frame(GOAWAY)[3:4], got)
-                codes = [int.from_bytes(m, 'big') for m in re.findall(rb'\x07\x00\x00\x00\x00\x00....(....)', got, re.S)]
+                codes = [int.from_bytes(m, 'big')
+                         for m in re.findall(rb'\x07\x00\x00\x00\x00\x00....(....)', got, re.S)]
                 self.assertIn(code, codes)
             raw.close()
 
@@ -151,7 +160,8 @@ class Hostile(unittest.TestCase):
         """What a client sees that sends these bytes as its only message: (status, answers)."""
         with grpc.insecure_channel(f'unix:{self.path}', OPTIONS) as channel:
             call = channel.stream_stream(PATH, lambda b: b, self.wire.Response.FromString)(
-                iter([data]), timeout=60, metadata=[('authorization', f'Bearer {token}')] if token else None)
+                iter([data]), timeout=60, metadata=[('authorization', f'Bearer {token}')] if token
+                else None)
             answers = []
             try:
                 answers += call
@@ -163,7 +173,8 @@ class Hostile(unittest.TestCase):
 
     def test_hostile_bytes(self):
         stay = self.those_that_stay()
-        for what, attack in sorted((n[3:], getattr(self, n)) for n in dir(self) if n.startswith('do_')):
+        for what, attack in sorted((n[3:], getattr(self, n)) for n in dir(self)
+                                   if n.startswith('do_')):
             with self.subTest(what):
                 attack()
                 self.unharmed(what)
@@ -179,8 +190,9 @@ class Hostile(unittest.TestCase):
         self.assertNotIn(WRONG, self.relay.text())
 
     def those_that_stay(self):
-        """Slow and silent ones, beside everything else: nothing yet, half a preface, half a block of headers, a window of 0, a
-        reader that never reads, messages that are promised and do not come."""
+        """Slow and silent ones, beside everything else: nothing yet, half a preface, half a block
+        of headers, a window of 0, a reader that never reads, messages that are promised and do not
+        come."""
         headers = call_headers()
         closed = [Raw(self.path, False) for _ in range(40)]
         for raw in closed[20:]:
@@ -189,15 +201,18 @@ class Hostile(unittest.TestCase):
         for raw in slow:
             raw.send(frame(HEADERS, 0, 1, headers[:20]))
         shut = [Raw(self.path, False) for _ in range(20)]
-        item = self.wire.Request(block_items={'items': [self.wire.header(10 ** 12, Key(bytes(32)))]}).SerializeToString()
+        item = self.wire.Request(
+            block_items={'items': [self.wire.header(10 ** 12, Key(bytes(32)))]}).SerializeToString()
         for raw in shut:
             raw.send(PREFACE + frame(SETTINGS, payload=struct.pack('>HI', 4, 0)))
             for stream in range(1, 100, 2):
-                raw.send(frame(HEADERS, END_HEADERS, stream, headers) + in_frames(stream, message(item)))
+                raw.send(frame(HEADERS, END_HEADERS, stream, headers)
+                         + in_frames(stream, message(item)))
         promised = [Raw(self.path) for _ in range(10)]
         for raw in promised:
             for stream in range(1, 199, 2):
-                raw.send(frame(HEADERS, END_HEADERS, stream, headers) + frame(DATA, 0, stream, struct.pack('>BI', 0, 1 << 20) + b'x'))
+                raw.send(frame(HEADERS, END_HEADERS, stream, headers)
+                         + frame(DATA, 0, stream, struct.pack('>BI', 0, 1 << 20) + b'x'))
         return {'closed': closed + slow, 'open': shut + promised}
 
     def do_h2load(self):
@@ -208,19 +223,24 @@ class Hostile(unittest.TestCase):
             for with_token in (True, False):
                 headers = ['-H', 'te: trailers', '-H', 'content-type: application/grpc']
                 headers += ['-H', f'authorization: Bearer {TOKEN}'] if with_token else []
-                done = subprocess.run(['h2load', '-n', str(count), '-c', '10', '-m', '20', '-d', body, *headers, '-B',
-                                       f'unix:{self.path}', f'http://x{path}'], capture_output=True, text=True, timeout=120)
-                self.assertIn(f'{count} total, {count} started, {count} done', done.stdout, done.stdout + done.stderr)
+                done = subprocess.run(['h2load', '-n', str(count), '-c', '10', '-m', '20', '-d',
+                                       body, *headers, '-B',
+                                       f'unix:{self.path}', f'http://x{path}'], capture_output=True,
+                                       text=True, timeout=120)
+                self.assertIn(f'{count} total, {count} started, {count} done', done.stdout,
+                              done.stdout + done.stderr)
 
     def do_rapid_resets(self):
         """CVE-2023-44487"""
-        pairs = b''.join(frame(HEADERS, END_HEADERS, s, call_headers()) + frame(RST, 0, s, struct.pack('>I', 8))
+        pairs = b''.join(frame(HEADERS, END_HEADERS, s, call_headers())
+                         + frame(RST, 0, s, struct.pack('>I', 8))
                          for s in range(1, 10001, 2))
         self.closed_by(pairs, 3)
 
     def do_continuations(self):
         """CVE-2024-28182, and endless headers that are within that limit"""
-        self.closed_by(frame(HEADERS, 0, 1, call_headers()) + b''.join(frame(CONTINUATION, 0, 1, field('a' * 100, 'b' * 100) * 70)
+        self.closed_by(frame(HEADERS, 0, 1, call_headers())
+                       + b''.join(frame(CONTINUATION, 0, 1, field('a' * 100, 'b' * 100) * 70)
                                                                       for _ in range(1000)), 3)
 
     def do_a_bomb_of_headers(self):
@@ -236,25 +256,29 @@ class Hostile(unittest.TestCase):
     def do_windows(self):
         self.closed_by(frame(WINDOW, 0, 0, struct.pack('>I', 0x7fffffff)) * 2, 3, 3)
         self.closed_by(frame(SETTINGS, payload=struct.pack('>HI', 4, 0x80000000)), 3, 3)
-        flips = b''.join(frame(SETTINGS, payload=struct.pack('>HI', 4, i % 2 * 65535)) for i in range(2000))
+        flips = b''.join(frame(SETTINGS, payload=struct.pack('>HI', 4, i % 2 * 65535))
+                         for i in range(2000))
         self.closed_by(flips, 3, 11)
 
     def do_floods(self):
         self.closed_by(frame(PING, 0, 0, bytes(8)) * 5000, 3)
-        self.closed_by(frame(HEADERS, END_HEADERS, 1, call_headers()) + frame(DATA, 0, 1) * 20000, 3)
+        self.closed_by(frame(HEADERS, END_HEADERS, 1, call_headers()) + frame(DATA, 0, 1) * 20000,
+                       3)
         self.closed_by(frame(11, 0, 0, bytes(16000)) * 2000, 1)
 
     def do_compressed_bombs(self):
         bomb = zlib.compress(bytes(64 << 20), 9)
         raw = Raw(self.path)
         for stream in range(1, 41, 2):
-            raw.send(frame(HEADERS, END_HEADERS, stream, call_headers(**{'grpc-encoding': 'gzip'})) +
+            raw.send(frame(HEADERS, END_HEADERS, stream, call_headers(**{'grpc-encoding': 'gzip'}))
+                     +
                      in_frames(stream, message(bomb, 1)))
         self.goes_on()
         raw.close()
 
     def do_other_protocols(self):
-        for text in (b'GET / HTTP/1.1\r\nHost: x\r\n\r\n', b'\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03' + bytes(500), os.urandom(500)):
+        for text in (b'GET / HTTP/1.1\r\nHost: x\r\n\r\n',
+                     b'\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03' + bytes(500), os.urandom(500)):
             raw = Raw(self.path, False)
             raw.send(text)
             raw.until_closed()
@@ -262,9 +286,11 @@ class Hostile(unittest.TestCase):
 
     def do_protobuf_of_any_shape(self):
         dice = random.Random(7)
-        fields = [b'\x0a\x00' * 250000, b'\x0a\x80\x80\x40' + b'\x0a\x00' * 250000, b'\x80\x01' * 250000, b'\x0b' * 100000,
+        fields = [b'\x0a\x00' * 250000, b'\x0a\x80\x80\x40' + b'\x0a\x00' * 250000,
+                  b'\x80\x01' * 250000, b'\x0b' * 100000,
                   b'\x0a\x81\x80' + b'\x0a' * 16384, b'\x0a' + b'\xff' * 9 + b'\x01', b'']
-        item = self.wire.Request(block_items={'items': self.wire.batch(10 ** 12, Key(bytes(32)), [b'\0\0\0'])}).SerializeToString()
+        item = self.wire.Request(block_items={'items': self.wire.batch(10 ** 12, Key(bytes(32)),
+                                                                  [b'\0\0\0'])}).SerializeToString()
         for _ in range(30):  # broken in some places
             broken = bytearray(item)
             for _ in range(dice.randint(1, 4)):

@@ -1,4 +1,5 @@
-"""`txrelay feed push` when the relay's database has lost what it acknowledged, and what it shows on a terminal."""
+"""`txrelay feed push` when the relay's database has lost what it acknowledged, and what it shows
+on a terminal."""
 import json
 import os
 import pty
@@ -33,7 +34,8 @@ class FeedPush(unittest.TestCase):
         self.relay = world.relay('one', extra=f'feeds:\n  listen: {self.door}\n')
         world.wait_leader(self.relay)
         self.key = os.path.join(world.dir, 'publisher.ed25519')
-        self.public = re.search(r'public key +0x([0-9a-f]{64})', cli('keys', 'new', self.key, '--scheme', 'ed25519').stdout)[1]
+        self.public = re.search(r'public key +0x([0-9a-f]{64})',
+                                cli('keys', 'new', self.key, '--scheme', 'ed25519').stdout)[1]
         self.options = [word for k, v in options.items() for word in ('--option', f'{k}={v}')]
         self.create(world)
         self.content = [remark(f'batch {n}') for n in range(count)]
@@ -46,10 +48,12 @@ class FeedPush(unittest.TestCase):
         return world
 
     def create(self, world, last=-1):
-        cli('feed', 'create', FEED, 'alice', self.public, '--last', str(last), *self.options, '--database', world.pg.dsn)
+        cli('feed', 'create', FEED, 'alice', self.public, '--last', str(last), *self.options,
+            '--database', world.pg.dsn)
 
     def push(self, source, stdin=None):
-        p = subprocess.Popen([proc.TXRELAY, 'feed', 'push', FEED, source, '--to', self.door, '--key', self.key, '--json'], text=True,
+        p = subprocess.Popen([proc.TXRELAY, 'feed', 'push', FEED, source, '--to', self.door,
+                              '--key', self.key, '--json'], text=True,
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(p.communicate)
         self.addCleanup(p.kill)
@@ -66,13 +70,15 @@ class FeedPush(unittest.TestCase):
         return last
 
     def lose(self, world, last):
-        """The cursor goes back, as after a failover that lost commits. The keys of the calls stay, so each call stays one."""
+        """The cursor goes back, as after a failover that lost commits. The keys of the calls stay,
+        so each call stays one."""
         cli('feed', 'remove', FEED, '--database', world.pg.dsn)
         self.create(world, last)
 
     def check(self, world):
         ids = dict(world.pg.query('SELECT key, id FROM txrelay.idempotency_keys'))
-        self.assertEqual(sorted(ids), sorted(f'feed/{FEED}/{n}/0' for n in range(len(self.content))))
+        self.assertEqual(sorted(ids),
+                         sorted(f'feed/{FEED}/{n}/0' for n in range(len(self.content))))
         world.committed = {self.content[int(key.split('/')[2])]: tx for key, tx in ids.items()}
         self.assertEqual(world.settle()['finalized'], len(self.content))
 
@@ -97,7 +103,8 @@ class FeedPush(unittest.TestCase):
         p.stdin.write(self.lines[len(half):])
         p.stdin.close()
         p.stdin = None
-        self.relay.wait_log(rf'level=warn event=feed\.too_far_behind feed={FEED} session=\d+ peer=".*" last=9 earliest=20 latest_acked=19')
+        self.relay.wait_log(rf'level=warn event=feed\.too_far_behind feed={FEED} session=\d+ '
+                            r'peer=".*" last=9 earliest=20 latest_acked=19')
         other = self.push(self.directory)
         for one in (other, p):
             _, err = one.communicate(timeout=120)
@@ -108,8 +115,10 @@ class FeedPush(unittest.TestCase):
     def test_progress_on_a_terminal(self):
         world = self.world(5)
         ours, theirs = pty.openpty()
-        done = subprocess.run([proc.TXRELAY, 'feed', 'push', FEED, self.directory, '--to', self.door, '--key', self.key],
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs, text=True, timeout=60)
+        done = subprocess.run([proc.TXRELAY, 'feed', 'push', FEED, self.directory, '--to',
+                               self.door, '--key', self.key],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs,
+                              text=True, timeout=60)
         os.close(theirs)
         shown = read_all(ours).decode()
         os.close(ours)

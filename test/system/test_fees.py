@@ -1,5 +1,5 @@
-"""Tips and races for a nonce: the ladder, bumps, and a transaction that is stopped after it was sent (test/cases.md rows
-43, 59, 117; docs/sql.md)."""
+"""Tips and races for a nonce: the ladder, bumps, and a transaction that is stopped after it was
+sent (test/cases.md rows 43, 59, 117; docs/sql.md)."""
 import unittest
 
 import psycopg2
@@ -29,16 +29,19 @@ class Fees(CaseTest):
 
     def included(self, world, tx):
         """(hash, block, fee) of its record."""
-        return world.rows('SELECT hash, block_number, fee FROM txrelay.finished_transactions WHERE id = %s', tx)[0]
+        return world.rows('SELECT hash, block_number, fee FROM txrelay.finished_transactions '
+                          'WHERE id = %s', tx)[0]
 
     # ---- tips that were asked for ----
 
     def test_tip_of_the_transaction_and_of_the_account(self):
-        """Its own tip, or what the account's policy says a first attempt pays; neither above what it may cost."""
+        """Its own tip, or what the account's policy says a first attempt pays; neither above what
+        it may cost."""
         world = self.world()
         own = world.put('own tip', tip=123)
         self.assertEqual(world.wait_end(own)[0], 'ok')
-        self.assertEqual(world.policy(tip_start=40, tip_cap=50), {'tip_start': '40', 'tip_cap': '50'})
+        self.assertEqual(world.policy(tip_start=40, tip_cap=50),
+                         {'tip_start': '40', 'tip_cap': '50'})
 
         def first_tip(number):
             tx = world.put(f'of the policy {number}')
@@ -51,7 +54,8 @@ class Fees(CaseTest):
         self.assert_once(world)
         self.assertEqual((world.tips(own), world.tips(low), world.tips(high)), ([123], [7], [50]))
         for tx, tip in ((own, 123), (low, 7), (high, 50)):
-            size = world.pg.value('SELECT octet_length(extrinsic) FROM txrelay.attempts WHERE id = %s', (tx,))
+            size = world.pg.value('SELECT octet_length(extrinsic) FROM txrelay.attempts '
+                                  'WHERE id = %s', (tx,))
             self.assertEqual(self.included(world, tx)[2], FEE_BASE + FEE_BYTE * size + tip)
 
     def test_options_that_make_no_sense_are_refused(self):
@@ -61,7 +65,8 @@ class Fees(CaseTest):
         self.assertIn('10', text)
         self.assertIn('-1', self.refused(world, lambda: world.put('x', tip=-1)))
         self.assertIn('101', self.refused(world, lambda: world.put('x', retries=101)))
-        self.assertIn('deadline_block', self.refused(world, lambda: world.put('x', deadline_block=0)))
+        self.assertIn('deadline_block',
+                      self.refused(world, lambda: world.put('x', deadline_block=0)))
         text = self.refused(world, lambda: world.policy(tip_stepp=1))
         self.assertIn('tip_stepp', text)
         self.assertIn('tip_step', text)
@@ -71,8 +76,8 @@ class Fees(CaseTest):
     # ---- the ladder ----
 
     def test_43_59_117_ladder_raises_the_head_until_it_is_taken(self):
-        """The author wants more than is paid. The head of the line keeps its nonce and pays more and more; those behind it
-        follow, each when it is the head."""
+        """The author wants more than is paid. The head of the line keeps its nonce and pays more
+        and more; those behind it follow, each when it is the head."""
         world = self.world()
         world.policy(tip_step=100, tip_after_blocks=2, tip_cap=1000)
         world.set(min_tip=350)
@@ -83,7 +88,8 @@ class Fees(CaseTest):
             self.assertEqual(world.row(tx)['nonce'], nonce)
             self.assertEqual(tips, list(range(0, tips[-1] + 1, 100)))
             self.assertIn(tips[-1], (400, 500))
-            ends = [a[4] for a in world.attempts(nonce)][-2:]  # one more rung may have been signed when the block came
+            # one more rung may have been signed when the block came
+            ends = [a[4] for a in world.attempts(nonce)][-2:]
             self.assertIn(ends, (['replaced', 'included'], ['included', 'superseded']))
         self.assertNotIn(None, [a[2] for a in world.attempts()], 'no filler')
         self.assertFalse([a for a in world.alerts() if 'did not sign' in a])
@@ -132,7 +138,8 @@ class Fees(CaseTest):
         self.assertEqual(world.tips(tx), list(range(0, world.tips(tx)[-1] + 1, 10)))
 
     def test_59_foreign_transaction_at_our_nonce_is_outbid(self):
-        """A stranger's transaction holds our nonce in the pool. With the ladder on, ours pays more and takes its place."""
+        """A stranger's transaction holds our nonce in the pool. With the ladder on, ours pays more
+        and takes its place."""
         world = self.world()
         world.policy(tip_step=1000, tip_after_blocks=1, tip_cap=10 ** 7)
         world.set(min_tip=TOO_DEAR)
@@ -148,7 +155,8 @@ class Fees(CaseTest):
     # ---- bumps ----
 
     def test_43_bump_in_the_pool(self):
-        """Said for one transaction: it is signed again with that tip at its nonce, the others stay as they are."""
+        """Said for one transaction: it is signed again with that tip at its nonce, the others stay
+        as they are."""
         world = self.world()
         world.set(min_tip=TOO_DEAR)
         tx, behind = world.enqueue_many(['bumped', 'behind it'])
@@ -158,11 +166,13 @@ class Fees(CaseTest):
         self.assertEqual(world.bump(tx, 500), 'requested')
         proc.wait_for('the new bytes', lambda: self.pooled_tip(world, 0) == 500)
         self.assertEqual((self.pooled_tip(world, 1), world.ready_count()), (0, 2))
-        proc.wait_for('no request to be left', lambda: not world.pg.value('SELECT count(*) FROM txrelay.bumps'))
+        proc.wait_for('no request to be left',
+                      lambda: not world.pg.value('SELECT count(*) FROM txrelay.bumps'))
         world.set(min_tip=0)
         self.assert_once(world)
         self.assertEqual((world.tips(tx), world.tips(behind)), ([0, 500], [0]))
-        self.assertEqual([a[4] in ('replaced', 'superseded') for a in world.attempts(0)], [True, False])
+        self.assertEqual([a[4] in ('replaced', 'superseded') for a in world.attempts(0)],
+                         [True, False])
         self.assertEqual(world.attempts(0)[1][4], 'included')
         self.assertEqual(world.bump(tx, 900), 'finished')
         self.assertFalse([a for a in world.alerts() if 'did not sign' in a])
@@ -233,8 +243,8 @@ class Fees(CaseTest):
         self.assertGreater(filler['tip'], world.tips(tx)[-1])
 
     def test_43_cancel_in_the_pool_wins_at_once(self):
-        """The author passes over it, it blocks those behind. Cancelled: a filler with a higher tip takes its nonce long
-        before its era is over, and those behind go on."""
+        """The author passes over it, it blocks those behind. Cancelled: a filler with a higher tip
+        takes its nonce long before its era is over, and those behind go on."""
         world = self.world()
         world.set(min_tip=1)
         tx, behind = world.enqueue_many(['stuck', 'behind it'])
@@ -280,7 +290,8 @@ class Fees(CaseTest):
         self.assertNotEqual(outcomes[True], 'included')
 
     def test_cancel_survives_the_leader(self):
-        """The filler is in the pool when its leader dies. The next one knows how the transaction is to end."""
+        """The filler is in the pool when its leader dies. The next one knows how the transaction
+        is to end."""
         world = self.world()
         world.set(min_tip=TOO_DEAR)
         tx = world.enqueue('two leaders')
@@ -299,8 +310,8 @@ class Fees(CaseTest):
         self.assertEqual((figures['finalized'], figures['failed']), (1, 1))
 
     def test_cancel_where_no_tip_can_rise_waits_for_the_era(self):
-        """Its limit is what it pays already: nothing can outbid it, so its era is waited for, and then a filler takes the
-        nonce."""
+        """Its limit is what it pays already: nothing can outbid it, so its era is waited for, and
+        then a filler takes the nonce."""
         world = self.world(manager={'era_period': 16})
         rule, = world.script({'match': {'include': True, 'nonce': 0, 'times': 0}, 'action': 'skip'})
         tx, behind = world.put('at its limit', max_tip=0), world.enqueue('behind it')
@@ -334,13 +345,16 @@ class Fees(CaseTest):
         world = self.world()
         world.set(min_tip=1)
         deadline = world.best() + 30
-        tx, behind = world.put('by block', deadline_block=deadline, max_tip=0), world.enqueue('behind it')
+        tx, behind = world.put('by block', deadline_block=deadline,
+                               max_tip=0), world.enqueue('behind it')
         outcome, error = world.wait_end(tx)
         self.assertEqual(outcome, 'expired')
         self.assertIn(str(deadline), error)
-        deaths = world.rows('SELECT era_death FROM txrelay.attempts WHERE id = %s AND filler IS NULL', tx)
+        deaths = world.rows('SELECT era_death FROM txrelay.attempts WHERE id = %s '
+                            'AND filler IS NULL', tx)
         self.assertTrue(deaths)
-        self.assertTrue(all(death is not None and death <= deadline + 1 for death, in deaths), deaths)
+        self.assertTrue(all(death is not None and death <= deadline + 1 for death, in deaths),
+                        deaths)
         world.set(min_tip=0)
         world.settle()
         self.assertEqual((world.end(behind)[0], world.row(behind)['nonce']), ('ok', 1))

@@ -1,4 +1,5 @@
-"""Following: wait and tail with an application's rights, positions, and what is told while the database is away."""
+"""Following: wait and tail with an application's rights, positions, and what is told while the
+database is away."""
 import json
 import os
 import re
@@ -34,7 +35,8 @@ class Tail:
         try:
             return proc.wait_for(what, lambda: condition(self.lines()), seconds)
         except TimeoutError as error:
-            raise TimeoutError(f'{error}\n{self.process.text()[-2000:]}\n{self.lines()[-5:]}') from None
+            raise TimeoutError(
+                f'{error}\n{self.process.text()[-2000:]}\n{self.lines()[-5:]}') from None
 
     def wait_live(self):
         self.wait('the follower to be live', lambda rows: any(r['event'] == 'live' for r in rows))
@@ -79,8 +81,10 @@ class Wait(Base):
         self.assertEqual((row['result'], row['for'], row['id']), ('timeout', 'finalized', tx))
         self.assertEqual(row['status']['id'], tx)
 
-        waiting = {goal: proc.Process([proc.TXRELAY, 'wait', str(tx), '--for', goal, '--json', '--timeout', '60', '--database',
-                                       app], f'{world.dir}/wait-{goal}.log') for goal in ('in_block', 'finalized', 'ended')}
+        waiting = {goal: proc.Process([proc.TXRELAY, 'wait', str(tx), '--for', goal, '--json',
+                                       '--timeout', '60', '--database',
+                                       app], f'{world.dir}/wait-{goal}.log')
+                                       for goal in ('in_block', 'finalized', 'ended')}
         for goal, process in waiting.items():
             proc.wait_for(f'{goal} to listen', lambda: 'wait.live' in process.text())
         self.mine(world)
@@ -105,15 +109,19 @@ class Wait(Base):
         relay = world.relay('one')
         world.wait_leader(relay)
         relay.stop()
-        tx = world.pg.value("SELECT txrelay.enqueue('alice', '\\x00000478', deadline => now() + interval '1 h')")
-        waiting = proc.Process([proc.TXRELAY, 'wait', str(tx), '--database', app], f'{world.dir}/wait.log')
+        tx = world.pg.value("SELECT txrelay.enqueue('alice', '\\x00000478', deadline => now() + "
+                            "interval '1 h')")
+        waiting = proc.Process([proc.TXRELAY, 'wait', str(tx), '--database', app],
+                               f'{world.dir}/wait.log')
         proc.wait_for('it to listen', lambda: 'wait.live' in waiting.text())
         self.assertTrue(waiting.alive())
         self.assertEqual(world.pg.value('SELECT txrelay.cancel(%s)', (tx,)), 'cancelled')
         self.assertEqual(waiting.child.wait(20), ENDED_ELSE, waiting.text())
         self.assertIn('outcome=cancelled', waiting.text())
-        self.assertEqual(cli('wait', str(tx), '--for', 'in_block', '--database', app, check=False).returncode, ENDED_ELSE)
-        self.assertEqual(cli('wait', str(tx), '--for', 'ended', '--database', app, check=False).returncode, 0)
+        self.assertEqual(cli('wait', str(tx), '--for', 'in_block', '--database', app,
+                             check=False).returncode, ENDED_ELSE)
+        self.assertEqual(cli('wait', str(tx), '--for', 'ended', '--database', app,
+                             check=False).returncode, 0)
 
     def test_only_the_table_ends_it(self):
         """It is notified to be in a block, by a session that readers believe, and is in none."""
@@ -122,7 +130,8 @@ class Wait(Base):
         world.wait_leader(world.relay('one'))
         tx = world.enqueue('one')
         proc.wait_for('the node to have it', lambda: world.chain.rpc('author_pendingExtrinsics'))
-        waiting = proc.Process([proc.TXRELAY, 'wait', str(tx), '--for', 'in_block', '--json', '--database', app],
+        waiting = proc.Process([proc.TXRELAY, 'wait', str(tx), '--for', 'in_block', '--json',
+                                '--database', app],
                                f'{world.dir}/wait.log')
         proc.wait_for('it to listen', lambda: 'wait.live' in waiting.text())
         db = world.pg.connect()
@@ -130,17 +139,22 @@ class Wait(Base):
 
         def asked():
             with db.cursor() as cur:
-                cur.execute('''SELECT pg_notify('pending_tx_update', json_build_object('account_id', '0x' ||
-                    encode(p.account_id, 'hex'), 'nonce', p.nonce, 'id', p.id, 'hash', '0x' || encode(p.hash, 'hex'), 'state',
-                    'in_block', 'block_hash', '0x' || repeat('77', 32), 'updated_at', to_char(clock_timestamp() AT TIME ZONE
-                    'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))::text) FROM txrelay.pending_transactions p''')
+                cur.execute('''SELECT pg_notify('pending_tx_update',
+                    json_build_object('account_id', '0x' ||
+                    encode(p.account_id, 'hex'), 'nonce', p.nonce, 'id', p.id, 'hash', '0x' ||
+                    encode(p.hash, 'hex'), 'state',
+                    'in_block', 'block_hash', '0x' || repeat('77', 32), 'updated_at',
+                    to_char(clock_timestamp() AT TIME ZONE
+                    'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))::text)
+                    FROM txrelay.pending_transactions p''')
             return 'wait.not_in_block' in waiting.text() or not waiting.alive()
         proc.wait_for('it to ask the table', asked)
         self.assertTrue(waiting.alive(), waiting.text())
         self.mine(world)
         self.assertEqual(waiting.child.wait(20), 0, waiting.text())
         status = json.loads(re.search(r'^\{.*', waiting.text(), re.M).group())['status']
-        self.assertEqual((status['state'], status['block_hash'] == '0x' + '77' * 32), ('in_block', False))
+        self.assertEqual((status['state'], status['block_hash'] == '0x' + '77' * 32),
+                         ('in_block', False))
         self.mine(world, 3)
         world.settle()
 
@@ -153,18 +167,21 @@ class Wait(Base):
         world.pg.query("""SELECT txrelay.account_policy('alice', '{"tip_cap": 1000000}')""")
         tx = world.enqueue('never')
         proc.wait_for('the node to have it', lambda: world.chain.rpc('author_pendingExtrinsics'))
-        waiting = proc.Process([proc.TXRELAY, 'wait', str(tx), '--for', 'in_block', '--json', '--database', app],
+        waiting = proc.Process([proc.TXRELAY, 'wait', str(tx), '--for', 'in_block', '--json',
+                                '--database', app],
                                f'{world.dir}/wait.log')
         proc.wait_for('it to listen', lambda: 'wait.live' in waiting.text())
         world.pg.query('SELECT txrelay.cancel(%s)', (tx,))
         filler = "SELECT hash FROM txrelay.history(%s) WHERE filler AND state = 'ready'"
         proc.wait_for('the filler to be in the pool', lambda: world.pg.query(filler, (tx,)))
         self.mine(world)
-        proc.wait_for('it to see whose bytes they are', lambda: 'wait.filler' in waiting.text() or not waiting.alive())
+        proc.wait_for('it to see whose bytes they are', lambda: 'wait.filler' in waiting.text()
+                      or not waiting.alive())
         self.assertTrue(waiting.alive(), waiting.text())
         self.mine(world, 3)
         self.assertEqual(waiting.child.wait(20), ENDED_ELSE, waiting.text())
-        self.assertEqual(json.loads(re.search(r'^\{.*', waiting.text(), re.M).group())['status']['outcome'], 'cancelled')
+        self.assertEqual(json.loads(re.search(r'^\{.*', waiting.text(),
+                                              re.M).group())['status']['outcome'], 'cancelled')
 
     def test_wrong_usage_and_unknown(self):
         world = self.world()
@@ -172,8 +189,10 @@ class Wait(Base):
         done = cli('wait', '4711', '--database', app, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn('there is no transaction 4711', done.stderr)
-        for args in ((), ('x',), ('0',), ('1', '2'), ('1', '--for', 'ever'), ('1', '--timeout', '-1'), ('1', '--timeout', 'x')):
-            self.assertNotIn(cli('wait', *args, '--database', app, check=False).returncode, (0, 1, LATE, ENDED_ELSE), args)
+        for args in ((), ('x',), ('0',), ('1', '2'), ('1', '--for', 'ever'),
+                     ('1', '--timeout', '-1'), ('1', '--timeout', 'x')):
+            self.assertNotIn(cli('wait', *args, '--database', app, check=False).returncode,
+                             (0, 1, LATE, ENDED_ELSE), args)
         nobody = self.login(world, 'nobody', 'pg_monitor')
         done = cli('wait', '1', '--timeout', '20', '--database', nobody, check=False)
         self.assertEqual(done.returncode, 1)
@@ -182,7 +201,8 @@ class Wait(Base):
 
 class Positions(Base):
     def test_resume_at_every_position_misses_nothing(self):
-        """Whatever line a reader stopped at: from its position on it hears of every end that it had not heard of."""
+        """Whatever line a reader stopped at: from its position on it hears of every end that it
+        had not heard of."""
         world = self.world()
         follower = self.login(world, 'dash', 'txrelay_follower')
         relay = world.relay('one')
@@ -197,16 +217,19 @@ class Positions(Base):
         for cut in (0, len(rows) // 2, len(rows) - 1):
             told = {r['id'] for r in rows[:cut + 1] if r.get('outcome')}
             again = Tail(world, follower, '--since', rows[cut]['position'])
-            again.wait('the rest', lambda got: {r['id'] for r in got if r.get('outcome')} >= set(ids) - told)
+            again.wait('the rest',
+                       lambda got: {r['id'] for r in got if r.get('outcome')} >= set(ids) - told)
             again.stop()
         other = self.login(world, 'shop', 'txrelay_app')
         one = Tail(world, other, '--since', '1', '--id', str(ids[3]), '--account', 'alice')
         one.wait_live().stop()
-        self.assertEqual([(r['id'], r['outcome']) for r in one.lines() if 'id' in r], [(ids[3], 'ok')])
+        self.assertEqual([(r['id'], r['outcome']) for r in one.lines() if 'id' in r],
+                         [(ids[3], 'ok')])
         none = Tail(world, other).wait_live()
         none.stop()
         self.assertEqual([r for r in none.lines() if 'id' in r], [])
-        self.assertNotEqual(cli('tail', '--since', 'yesterday', '--database', other, check=False).returncode, 0)
+        self.assertNotEqual(cli('tail', '--since', 'yesterday', '--database', other,
+                                check=False).returncode, 0)
 
     def test_an_end_that_is_committed_late_is_not_missed(self):
         """Cancelled in a transaction that stays open while the reader is away and comes back."""
@@ -224,7 +247,8 @@ class Positions(Base):
         db.commit()
         db.close()
         again = Tail(world, follower, '--since', position)
-        again.wait('the end', lambda rows: [r for r in rows if r.get('id') == tx and r.get('outcome') == 'cancelled'])
+        again.wait('the end', lambda rows: [r for r in rows if r.get('id') == tx
+                                            and r.get('outcome') == 'cancelled'])
         again.stop()
 
 
@@ -237,7 +261,8 @@ class Gap(Base):
         world.pg.query("SELECT txrelay.drop_partitions(interval '30 days')")
         tx = world.enqueue('still here')
         world.settle()
-        for since, gaps in (('2020-01-20T00:00:00Z', [('2020-01-20T00:00:00.000000Z', '2020-02-01T00:00:00.000000Z')]),
+        for since, gaps in (('2020-01-20T00:00:00Z',
+                             [('2020-01-20T00:00:00.000000Z', '2020-02-01T00:00:00.000000Z')]),
                             ('2020-02-01T00:00:00Z', []), ('1', [])):
             tail = Tail(world, follower, '--since', since).wait_live()
             self.assertEqual(tail.stop(), 0)
@@ -258,17 +283,23 @@ class Stale(Base):
         follower.wait_log('relay.running')
         tail = Tail(world, app).wait_live()
         before = world.enqueue('before')
-        tail.wait('the first end', lambda rows: [r for r in rows if r.get('id') == before and r.get('outcome')])
-        tx = world.pg.value("SELECT txrelay.enqueue('alice', '\\x00000478', not_before => now() + interval '8 s')")
-        waiting = proc.Process([proc.TXRELAY, 'wait', str(tx), '--timeout', '120', '--json', '--database', app],
+        tail.wait('the first end',
+                  lambda rows: [r for r in rows if r.get('id') == before and r.get('outcome')])
+        tx = world.pg.value("SELECT txrelay.enqueue('alice', '\\x00000478', not_before => now() + "
+                            "interval '8 s')")
+        waiting = proc.Process([proc.TXRELAY, 'wait', str(tx), '--timeout', '120', '--json',
+                                '--database', app],
                                f'{world.dir}/wait.log')
         proc.wait_for('wait to listen', lambda: 'wait.live' in waiting.text())
         world.pg.stop()
-        stale = tail.wait('to be told that it is stale', lambda rows: [r for r in rows if r['event'] == 'stale'])[0]
+        stale = tail.wait('to be told that it is stale',
+                          lambda rows: [r for r in rows if r['event'] == 'stale'])[0]
         self.assertEqual(stale['code'], 'DB_UNAVAILABLE')
-        again = tail.wait('to be told again', lambda rows: [r for r in rows if r['event'] == 'stale'][1:], 30)[0]
+        again = tail.wait('to be told again',
+                          lambda rows: [r for r in rows if r['event'] == 'stale'][1:], 30)[0]
         self.assertGreaterEqual(again['age_ms'], stale['age_ms'] + 9000)
-        self.assertRegex(tail.process.text(), r'level=error event=tail\.stale role=follower age_s=\d+ code=DB_UNAVAILABLE text="')
+        self.assertRegex(tail.process.text(), r'level=error event=tail\.stale role=follower '
+                                              r'age_s=\d+ code=DB_UNAVAILABLE text="')
         self.assertRegex(waiting.text(), r'level=error event=wait\.stale role=follower age_s=\d+')
         self.assertTrue(waiting.alive())
         for relay in (leader, follower):
@@ -280,9 +311,11 @@ class Stale(Base):
         sent = len(world.chain.submits())
         proc.run([os.path.join(proc.ROOT, 'test', 'harness', 'pg.sh'), 'restart', world.pg.dir])
         self.assertEqual(waiting.child.wait(90), 0, waiting.text())
-        ended = tail.wait('the end', lambda rows: [r for r in rows if r.get('id') == tx and r.get('outcome')])
+        ended = tail.wait('the end', lambda rows: [r for r in rows if r.get('id') == tx
+                                                   and r.get('outcome')])
         self.assertEqual(ended[0]['outcome'], 'ok')
-        words = lambda rows: [r['event'] for r in rows if r['event'] in ('live', 'stale')]  # noqa: E731
+        # noqa: E731
+        words = lambda rows: [r['event'] for r in rows if r['event'] in ('live', 'stale')]
         tail.wait('to be live again', lambda rows: words(rows)[-1] == 'live')
         order = words(tail.lines())
         self.assertEqual(order[0], 'live')
@@ -290,28 +323,33 @@ class Stale(Base):
         self.assertGreater(len(world.chain.submits()), sent)
         world.committed[b'\x00\x00\x04\x78'] = tx
         world.settle()
-        proc.wait_for('both relays to be back', lambda: [r.status()['stale_ms'] for r in (leader, follower)] == [0, 0])
+        proc.wait_for('both relays to be back',
+                      lambda: [r.status()['stale_ms'] for r in (leader, follower)] == [0, 0])
         self.assertEqual(tail.stop(), 0)
 
     def test_black_hole(self):
-        """No end of the connection is told: the probe finds it, and the age counts from the last proof."""
+        """No end of the connection is told: the probe finds it, and the age counts from the last
+        proof."""
         world = self.world(accounts=(('alice', 'sr25519', '//Alice'),))
         app = self.login(world, 'shop', 'txrelay_app')
         parts = dict(p.split('=', 1) for p in app.split())
         proxy = Proxy(os.path.join(parts['host'], f".s.PGSQL.{parts.get('port', '5432')}"))
         self.addCleanup(proxy.close)
-        through = ' '.join(f'{k}={v}' for k, v in {**parts, 'host': '127.0.0.1', 'port': str(proxy.port)}.items())
+        through = ' '.join(f'{k}={v}' for k, v in {**parts, 'host': '127.0.0.1',
+                                                   'port': str(proxy.port)}.items())
         world.wait_leader(world.relay('one'))
         tail = Tail(world, through).wait_live()
         proxy.set('hole')
         missed = [world.enqueue(f'missed {i}') for i in range(5)]
         world.settle()
-        stale = tail.wait('to be told', lambda rows: [r for r in rows if r['event'] == 'stale'], 40)[0]
+        stale = tail.wait('to be told', lambda rows: [r for r in rows if r['event'] == 'stale'],
+                          40)[0]
         self.assertEqual(stale['code'], 'TIMEOUT')
         self.assertGreater(stale['age_ms'], 4000)
         self.assertEqual([r for r in tail.lines() if r.get('id')], [])
         proxy.set('pass')
-        tail.wait('what was missed', lambda rows: {r['id'] for r in rows if r.get('outcome')} >= set(missed), 60)
+        tail.wait('what was missed',
+                  lambda rows: {r['id'] for r in rows if r.get('outcome')} >= set(missed), 60)
         tail.wait('to be live again', lambda rows: rows[-1]['event'] == 'live')
         tail.stop()
 
@@ -319,8 +357,10 @@ class Stale(Base):
         world = self.world()
         app = self.login(world, 'shop', 'txrelay_app')
         world.wait_leader(world.relay('one'))
-        tx = world.pg.value("SELECT txrelay.enqueue('alice', '\\x00000478', not_before => now() + interval '1 h')")
-        waiting = proc.Process([proc.TXRELAY, 'wait', str(tx), '--database', app], f'{world.dir}/wait.log')
+        tx = world.pg.value("SELECT txrelay.enqueue('alice', '\\x00000478', not_before => now() + "
+                            "interval '1 h')")
+        waiting = proc.Process([proc.TXRELAY, 'wait', str(tx), '--database', app],
+                               f'{world.dir}/wait.log')
         proc.wait_for('wait to listen', lambda: 'wait.live' in waiting.text())
         waiting.child.send_signal(signal.SIGINT)
         self.assertEqual(waiting.child.wait(10), 1)

@@ -1,5 +1,5 @@
-"""What only a fork-aware pool does to a relay: words that come late or never. The other tests run under it with
-TXRELAY_POOL=fork-aware."""
+"""What only a fork-aware pool does to a relay: words that come late or never. The other tests run
+under it with TXRELAY_POOL=fork-aware."""
 import unittest
 
 from harness import cases, proc
@@ -9,8 +9,8 @@ FORK_AWARE = ('--pool-type', 'fork-aware', '--block-ms', '0')
 
 class ForkAware(cases.CaseTest):
     def test_out_of_the_view_and_back_in_silence(self):
-        """The money goes: the view lets go of both and nobody is told; the same bytes are known, however often. It comes
-        back: they are included."""
+        """The money goes: the view lets go of both and nobody is told; the same bytes are known,
+        however often. It comes back: they are included."""
         world = self.world(*FORK_AWARE)
         world.set(finality=False)  # else the words would come, late
         txs = world.enqueue_many(['one', 'two'])
@@ -35,7 +35,8 @@ class ForkAware(cases.CaseTest):
         return world.results().get('1013', 0)
 
     def test_invalid_after_eleven_final_blocks(self):
-        """The late `invalid`: the mempool lets go of the bytes; with the money back the transaction is still sent once."""
+        """The late `invalid`: the mempool lets go of the bytes; with the money back the
+        transaction is still sent once."""
         world = self.world(*FORK_AWARE)
         tx = world.enqueue('late')
         sent, = world.wait_pool(1)
@@ -50,7 +51,8 @@ class ForkAware(cases.CaseTest):
         self.assert_once(world)
 
     def test_finality_timeout_by_distance(self):
-        """Finality stalls, the pool gives the transaction up; it is read from the blocks when they are final."""
+        """Finality stalls, the pool gives the transaction up; it is read from the blocks when they
+        are final."""
         world = self.world(*FORK_AWARE, '--finality-timeout-blocks', '3')
         world.set(finality=False)
         tx = world.enqueue('stalled')

@@ -1,5 +1,6 @@
-"""What gateways, load balancers and providers do to a connection that is none of the node's doing. Each shape is in the table of
-its kind; a transaction ends well through it, or the relay says what is wrong."""
+"""What gateways, load balancers and providers do to a connection that is none of the node's doing.
+Each shape is in the table of its kind; a transaction ends well through it, or the relay says what
+is wrong."""
 import json
 import os
 import struct
@@ -26,8 +27,11 @@ def answers(change):
 
 
 def fragments(payload, between=b''):
-    parts = [payload[i:i + 61] for i in range(0, len(payload), 61)] if len(payload) < 5000 else [payload[:100], payload[100:]]
-    return b''.join((between if i else b'') + frame(part, CONTINUATION if i else TEXT, i == len(parts) - 1)
+    parts = [payload[i:i + 61] for i in range(0, len(payload),
+                                              61)] if len(payload) < 5000 else [payload[:100],
+                                                                                payload[100:]]
+    return b''.join((between if i else b'') + frame(part, CONTINUATION if i else TEXT,
+                                                    i == len(parts) - 1)
                     for i, part in enumerate(parts))
 
 
@@ -39,7 +43,8 @@ class Together:
 
     def __call__(self, payload):
         self.kept.append(json.loads(payload))
-        if 'method' not in self.kept[-1]:  # answers come at once, with the notifications before them
+        # answers come at once, with the notifications before them
+        if 'method' not in self.kept[-1]:
             message, self.kept = self.kept[::-1], []
             return frame(json.dumps(message).encode())
         return b''
@@ -53,20 +58,23 @@ def numbers():
         name = (message.get('params') or {}).get('subscription')
         if name:
             message['params']['subscription'] = ids.setdefault(name, len(ids) + 1)
-        elif isinstance(message.get('result'), str) and len(message['result']) == 16:  # as devchain names them
+        # as devchain names them
+        elif isinstance(message.get('result'), str) and len(message['result']) == 16:
             message['result'] = ids.setdefault(message['result'], len(ids) + 1)
         return message
     return changed(change)
 
 
-STRANGER = {'jsonrpc': '2.0', 'method': 'chain_newHead', 'params': {'subscription': 'nobody\'s', 'result': {'number': '0x1'}}}
+STRANGER = {'jsonrpc': '2.0', 'method': 'chain_newHead',
+            'params': {'subscription': 'nobody\'s', 'result': {'number': '0x1'}}}
 LATE = {'jsonrpc': '2.0', 'id': 4 << 40, 'result': None}
 NEWS = frame(json.dumps(STRANGER).encode()) + frame(json.dumps(LATE).encode())
 
 # What comes in place of the frame with this text.
 WIRE = {
     'fragments': fragments,
-    'fragments, and pings between them': lambda payload: fragments(payload, frame(b'are you there', PING)),
+    'fragments, and pings between them': lambda payload: fragments(payload,
+                                                                   frame(b'are you there', PING)),
     'a ping before each message': lambda payload: frame(b'', PING) + frame(payload),
     'pongs that nobody asked for': lambda payload: frame(b'unasked', PONG) + frame(payload),
     'binary frames': lambda payload: frame(payload, BINARY),
@@ -76,12 +84,14 @@ WIRE = {
     'jsonrpc is null': changed(lambda m: {**m, 'jsonrpc': None}),
     'no jsonrpc': changed(lambda m: {k: v for k, v in m.items() if k != 'jsonrpc'}),
     'error is null beside a result': answers(lambda m: {'error': None, **m}),
-    'more members than there should be': changed(lambda m: {**m, 'usage': {'left': 1e9}, 'x': [[], {}, '']}),
+    'more members than there should be': changed(lambda m: {**m, 'usage': {'left': 1e9},
+                                                            'x': [[], {}, '']}),
     'several messages in one array': Together(),
     'an array of one': changed(lambda m: [m]),
     'each message twice': lambda payload: 2 * frame(payload),
     'notifications and answers of others': lambda payload: NEWS + frame(payload),
-    'what is no JSON between them': lambda payload: frame(b'{"id":') + frame(b'"hello"') + frame(b'') + frame(payload),
+    'what is no JSON between them': lambda payload: frame(b'{"id":') + frame(b'"hello"')
+    + frame(b'') + frame(payload),
     'numbers as ids of subscriptions': numbers(),
 }
 
@@ -99,23 +109,32 @@ def insists(head):
     return head.replace(b'\r\n\r\n', b'\r\n' + DEFLATE + b'\r\n')
 
 
-# Servers that compress although nobody asked for it: how they answer an upgrade, what they make of a message, what the relay says.
+# Servers that compress although nobody asked for it: how they answer an upgrade, what they make of
+# a message, what the relay says.
 COMPRESSION = {
     'it compresses unasked': (None, deflated, 'permessage-deflate'),
     'it insists': (insists, None, 'an extension that was not offered'),
     'it insists and compresses': (insists, deflated, 'an extension that was not offered'),
 }
 
-# How an upgrade is answered before it succeeds, and what the relay says of it; NULL: nothing in particular.
+# How an upgrade is answered before it succeeds, and what the relay says of it; NULL: nothing in
+# particular.
 GREETINGS = {
-    '429': (b'HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n', 'HTTP status 429'),
-    '429 until a date': (b'HTTP/1.1 429 Too Many Requests\r\nDate: Tue, 03 Mar 2026 10:00:00 GMT\r\n'
-                         b'Retry-After: Tue, 03 Mar 2026 10:00:02 GMT\r\nContent-Length: 0\r\n\r\n', 'HTTP status 429'),
-    '502 with a page': (b'HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\nContent-Length: 6000\r\n\r\n' + b'<p>no</p>' * 666
+    '429': (b'HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n',
+            'HTTP status 429'),
+    '429 until a date': (b'HTTP/1.1 429 Too Many Requests\r\nDate: Tue, 03 Mar 2026 10:00:00 '
+                         b'GMT\r\n'
+                         b'Retry-After: Tue, 03 Mar 2026 10:00:02 GMT\r\nContent-Length: 0\r\n\r\n',
+                         'HTTP status 429'),
+    '502 with a page': (b'HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\nContent-Length: '
+                        b'6000\r\n\r\n' + b'<p>no</p>' * 666
                         + b'.' * 6, 'HTTP status 502'),
-    '503 in chunks': (b'HTTP/1.1 503 Service Unavailable\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nno\n\r\n0\r\n\r\n', 'HTTP status 503'),
-    '401': (b'HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm="x"\r\nContent-Length: 0\r\n\r\n', 'HTTP status 401'),
-    'another key': (b'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n'
+    '503 in chunks': (b'HTTP/1.1 503 Service Unavailable\r\nTransfer-Encoding: '
+                      b'chunked\r\n\r\n3\r\nno\n\r\n0\r\n\r\n', 'HTTP status 503'),
+    '401': (b'HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm="x"\r\nContent-Length: '
+            b'0\r\n\r\n', 'HTTP status 401'),
+    'another key': (b'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: '
+                    b'Upgrade\r\n'
                     b'Sec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n\r\n', ''),
     'nothing': (b'\r\n', ''),
 }
@@ -137,9 +156,12 @@ GOODBYES = {
 
 def certificate(directory, name, *options, days_ago=0):
     paths = os.path.join(directory, f'{name}.crt'), os.path.join(directory, f'{name}.key')
-    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj',
-                    f'/CN={name}', '-days', '2', *options, '-out', paths[0], '-keyout', paths[1]], check=True, capture_output=True,
-                   env={**os.environ, **faketime.environment(FAKETIME=f'-{days_ago}d')} if days_ago else None)
+    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt',
+                    'ec_paramgen_curve:prime256v1', '-nodes', '-subj',
+                    f'/CN={name}', '-days', '2', *options, '-out', paths[0], '-keyout', paths[1]],
+                    check=True, capture_output=True,
+                   env={**os.environ, **faketime.environment(FAKETIME=f'-{days_ago}d')} if days_ago
+                   else None)
     return paths
 
 
@@ -165,7 +187,8 @@ class GatewaysTest(CaseTest):
 
     def sent(self, world, text):
         tx = world.enqueue(text)
-        proc.wait_for(text, lambda: world.pg.query("SELECT 1 FROM txrelay.finished_transactions WHERE id = %s AND outcome = 'ok'",
+        proc.wait_for(text, lambda: world.pg.query(
+            "SELECT 1 FROM txrelay.finished_transactions WHERE id = %s AND outcome = 'ok'",
                                                    (tx,)), 30)
 
     def test_messages(self):
@@ -184,7 +207,8 @@ class GatewaysTest(CaseTest):
     def test_messages_of_the_newer_rpc(self):
         world, liar, relay = self.through(('--newer-rpc',))
         liar.reply = lambda method, params: None
-        for shape in ('fragments', 'ids as texts', 'several messages in one array', 'each message twice'):
+        for shape in ('fragments', 'ids as texts', 'several messages in one array',
+                      'each message twice'):
             with self.subTest(shape):
                 liar.wire = WIRE[shape]
                 self.again(relay, liar)
@@ -221,7 +245,8 @@ class GatewaysTest(CaseTest):
         self.assert_once(world)
 
     def test_compression(self):
-        """None is offered. A server that compresses all the same is left with the reason, and used again when it stops."""
+        """None is offered. A server that compresses all the same is left with the reason, and used
+        again when it stops."""
         world, liar, relay = self.through(())
         self.assertNotIn(b'extensions', liar.heads[-1].lower())
         for shape, (upgrade, wire, said) in COMPRESSION.items():
@@ -229,7 +254,8 @@ class GatewaysTest(CaseTest):
                 before = len(relay.text())
                 liar.upgrade, liar.wire = upgrade, wire
                 liar.cut()
-                proc.wait_for('the reason', lambda before=before, said=said: said in relay.text()[before:], 20)
+                proc.wait_for('the reason', lambda before=before,
+                              said=said: said in relay.text()[before:], 20)
                 liar.upgrade = liar.wire = None
                 self.sent(world, shape)
         self.assert_once(world)
@@ -256,15 +282,17 @@ class GatewaysTest(CaseTest):
 
     @unittest.skipUnless(faketime.AVAILABLE, faketime.MISSING)
     def test_certificates(self):
-        """The name is told to the server (SNI), which may have many; a certificate that is not its own, or not any more, is said
-        to be so."""
+        """The name is told to the server (SNI), which may have many; a certificate that is not its
+        own, or not any more, is said to be so."""
         world = self.world('--block-ms', '100', start=False)
         named = ('-addext', 'subjectAltName=DNS:localhost')
         good = certificate(world.dir, 'localhost', *named)
         shapes = {
-            'another name': (certificate(world.dir, 'elsewhere', '-addext', 'subjectAltName=DNS:elsewhere.example'),
+            'another name': (certificate(world.dir, 'elsewhere', '-addext',
+                                         'subjectAltName=DNS:elsewhere.example'),
                              'certificate is refused: hostname mismatch'),
-            'expired': (certificate(world.dir, 'old', *named, days_ago=9), 'certificate is refused: certificate has expired'),
+            'expired': (certificate(world.dir, 'old', *named, days_ago=9),
+                        'certificate is refused: certificate has expired'),
         }
         for shape, (paths, said) in shapes.items():
             with self.subTest(shape):
@@ -273,7 +301,9 @@ class GatewaysTest(CaseTest):
                 trusted = os.path.join(world.dir, f'{shape.replace(" ", "-")}.pem')
                 with open(trusted, 'w') as file:
                     file.write(open(paths[0]).read() + open(good[0]).read())
-                relay = world.relay(shape.replace(' ', '-'), endpoints=[u.url.replace('127.0.0.1', 'localhost') for u in (bad, fine)],
+                relay = world.relay(shape.replace(' ', '-'),
+                                    endpoints=[u.url.replace('127.0.0.1', 'localhost')
+                                               for u in (bad, fine)],
                                     chain={'ca_file': trusted})
                 relay.wait_log(said)
                 world.wait_leader(relay)

@@ -19,8 +19,10 @@ WAYS = {
 
 class HeldTest(CaseTest):
     def given_back(self, prefixes, kind, idle):
-        """Transactions end in each way: included, replaced by a filler, signed again and again because their eras end."""
-        world = self.world('--block-ms', '50', '--newer-rpc', start=False, manager={'era_period': 4})
+        """Transactions end in each way: included, replaced by a filler, signed again and again
+        because their eras end."""
+        world = self.world('--block-ms', '50', '--newer-rpc', start=False,
+                           manager={'era_period': 4})
         liar = Liar(world.chain.ws)
         self.addCleanup(liar.close)
         if prefixes:
@@ -38,7 +40,9 @@ class HeldTest(CaseTest):
         first = world.enqueue('no block takes it')
         attempts = 'SELECT count(*) FROM txrelay.attempts WHERE id = %s'
         proc.wait_for('more signatures than a node takes broadcasts',
-                      lambda: held() and world.pg.value(attempts, (first,)) > (20 if kind == 'broadcast' else 3), 120)
+                      lambda: held()
+                      and world.pg.value(attempts, (first,)) > (20 if kind == 'broadcast' else 3),
+                      120)
         world.chain.rpc('dev_setBlockMs', 400)  # an era is long enough from here on
         stopped = world.pg.value("SELECT txrelay.enqueue('alice', %s)", (remark('stopped'),))
         proc.wait_for('it to be sent', lambda: world.pg.value(attempts, (stopped,)))
@@ -52,7 +56,8 @@ class HeldTest(CaseTest):
         proc.wait_for('nothing to be held', lambda: held() == idle)
         self.assertIn(kind, used)
         liar.cut()
-        proc.wait_for('the next connection to hold the same', lambda: liar.accepted > 1 and held() == idle)
+        proc.wait_for('the next connection to hold the same',
+                      lambda: liar.accepted > 1 and held() == idle)
         relay.kill()
         proc.wait_for('nothing to be left', lambda: held() == {})
 

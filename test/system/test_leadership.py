@@ -1,6 +1,7 @@
-"""Leadership on real parts: hang, lost lock session, half-open and black-holed connections, step-down, drain, poolers, wall
-clocks, takeover time (test/cases.md, the section on locks). Every test ends with the invariants against the chain
-and with no write under an old epoch (harness/leadership.py). Longer: TXRELAY_HANG_S=60 TXRELAY_KILLS=50."""
+"""Leadership on real parts: hang, lost lock session, half-open and black-holed connections,
+step-down, drain, poolers, wall clocks, takeover time (test/cases.md, the section on locks). Every
+test ends with the invariants against the chain and with no write under an old epoch
+(harness/leadership.py). Longer: TXRELAY_HANG_S=60 TXRELAY_KILLS=50."""
 import os
 import re
 import signal
@@ -75,7 +76,8 @@ class Leadership(unittest.TestCase):
     # ---- a leader that hangs ----
 
     def test_157_stopped_under_load_and_thawed(self):
-        """Another leads when it is due and not before; the thawed one writes nothing and steps down."""
+        """Another leads when it is due and not before; the thawed one writes nothing and steps
+        down."""
         world = self.world()
         leader, links, heir = world.pair()
         with Load(world) as load:
@@ -86,7 +88,8 @@ class Leadership(unittest.TestCase):
             epoch, _, first, second, mid = world.claim()
             due = second if mid else first
             taken = self.wait_ready_after(heir, began)
-            self.assertGreaterEqual(log_times(heir.text(), 'leader.acquired')[-1], due - 0.002, 'before it was due')
+            self.assertGreaterEqual(log_times(heir.text(), 'leader.acquired')[-1], due - 0.002,
+                                    'before it was due')
             self.assert_due(taken - due)
             proc.wait_for('the hang to last', lambda: time.monotonic() >= until, HANG_S + 30)
             moment = time.monotonic()
@@ -99,34 +102,41 @@ class Leadership(unittest.TestCase):
         self.assertLessEqual(len(out), 1, 'at most what was past the gate already')
         self.assertTrue(all(world.stored(raw) for raw in out), 'only what is on record')
         figures = world.settle()
-        self.say(f'hung {HANG_S:.0f} s, mid-submission {mid}: due after {due - began:.2f} s, led after {taken - began:.2f} s, '
+        self.say(f'hung {HANG_S:.0f} s, mid-submission {mid}: due after {due - began:.2f} s, led '
+                 f'after {taken - began:.2f} s, '
                  f'sent {len(out)} after the thaw, refused {world.refused(leader)}, {figures}')
 
     # ---- the lock session ----
 
     def test_148_only_the_lock_session_is_terminated(self):
-        """The old leader steps down and its other session goes along, since the server may be another one from then on; whoever
-        leads next does it under a new epoch."""
+        """The old leader steps down and its other session goes along, since the server may be
+        another one from then on; whoever leads next does it under a new epoch."""
         world = self.world()
         leader, _, _ = world.pair()
         with Load(world) as load:
             load.wait(10)
             epoch, began = world.epoch(), time.time()
-            (work,), (control,) = world.sessions(leader, name='work'), world.sessions(leader, name='control')
+            (work,), (control,) = world.sessions(leader, name='work'), world.sessions(
+                leader, name='control')
             self.assertTrue(world.pg.value('SELECT pg_terminate_backend(%s)', control))
-            # Whatever it hears first: the end of the session, or, behind a slow link, that the heir leads already.
-            leader.wait_log('leader.lost.*(the control session was lost|a write was refused|the renewal was refused)')
+            # Whatever it hears first: the end of the session, or, behind a slow link, that the heir
+            # leads already.
+            leader.wait_log('leader.lost.*(the control session was lost|a write was refused|the '
+                            'renewal was refused)')
             taken = min(proc.wait_for('a leader', lambda: [
-                t for r in world.relays for t in log_times(r.text(), 'account.ready') if t > began]))
+                t for r in world.relays for t in log_times(r.text(), 'account.ready')
+                if t > began]))
             load.wait(10)
-        proc.wait_for('another work session', lambda: [s for s in world.sessions(leader, name='work') if s != work])
+        proc.wait_for('another work session',
+                      lambda: [s for s in world.sessions(leader, name='work') if s != work])
         self.assertGreater(world.epoch(), epoch)
         self.assert_due(taken - began)
         self.say(f'a leader after {taken - began:.2f} s, {world.settle()}')
 
     def test_148_the_lock_session_is_gone_and_the_leader_does_not_know(self):
-        """Half-open towards the leader: its lock is free at the server and another leads at once. The old one believes in
-        its time still; what it asks or writes next is answered under its old epoch, and it steps down."""
+        """Half-open towards the leader: its lock is free at the server and another leads at once.
+        The old one believes in its time still; what it asks or writes next is answered under its
+        old epoch, and it steps down."""
         world = self.world()
         leader, links, heir = world.pair()
         with Load(world) as load:
@@ -144,11 +154,14 @@ class Leadership(unittest.TestCase):
         gone = time.time()
         heir.kill()  # the old one has to find out about its session, and leads again
         again = self.wait_ready_after(leader, gone, 60)
-        self.say(f'led after {taken - began:.2f} s, the old one stepped down {lost - taken:+.2f} s from then and led again '
-                 f'{again - gone:.2f} s after the other one was killed, refused {world.refused(leader)}, {figures}')
+        self.say(f'led after {taken - began:.2f} s, the old one stepped down {lost - taken:+.2f} s '
+                 'from then and led again '
+                 f'{again - gone:.2f} s after the other one was killed, refused '
+                 f'{world.refused(leader)}, {figures}')
 
     def test_154_the_leader_is_gone_and_the_server_does_not_know(self):
-        """Half-open towards the server: the dead leader's session keeps the lock. Its time runs out, the session is ended."""
+        """Half-open towards the server: the dead leader's session keeps the lock. Its time runs
+        out, the session is ended."""
         world = self.world()
         leader, links, heir = world.pair()
         world.enqueue_together(['before'])
@@ -168,12 +181,14 @@ class Leadership(unittest.TestCase):
         self.assertIn('election.evicted', heir.text())
         self.assertNotIn((pid,), world.sessions(leader))
         world.enqueue_together(['after'])
-        self.say(f'due after {due - began:.2f} s, led after {taken - began:.2f} s, {world.settle()}')
+        self.say(
+            f'due after {due - began:.2f} s, led after {taken - began:.2f} s, {world.settle()}')
 
     # ---- cut off ----
 
     def test_followers_cut_off_from_the_database(self):
-        """They say so, refuse to send, lead nothing; the leader goes on under its epoch. Back again one can lead."""
+        """They say so, refuse to send, lead nothing; the leader goes on under its epoch. Back
+        again one can lead."""
         world = self.world()
         leader = world.ready(world.relay('l'))
         follower, links = world.linked('f')
@@ -186,7 +201,8 @@ class Leadership(unittest.TestCase):
                     links.database.cut()
                     follower.wait_log('database.unreachable .*role=follower sending=never')
                     proc.wait_for('it to know', lambda: follower.status()['database'] is False)
-                    done = cli('enqueue', 'alice', '0x' + remark('no').hex(), '--to', follower.address, check=False)
+                    done = cli('enqueue', 'alice', '0x' + remark('no').hex(), '--to',
+                               follower.address, check=False)
                     self.assertIn('NOT_LEADER', done.stderr)
                 ups = follower.text().count('database.up')
                 load.wait(20)
@@ -201,11 +217,13 @@ class Leadership(unittest.TestCase):
         self.say(f'led after {taken - began:.2f} s, {world.settle()}')
 
     def test_leader_cut_off_from_the_database_but_not_from_the_chain(self):
-        """Its database is a black hole. The node loses what it was sent, again and again, so that the leader has stored bytes
-        to send all the time: it may until its time is over, and must not afterwards."""
+        """Its database is a black hole. The node loses what it was sent, again and again, so that
+        the leader has stored bytes to send all the time: it may until its time is over, and must
+        not afterwards."""
         world = self.world('--block-ms', '50', manager={'window': 8, 'reprobe_blocks': 1})
         leader, links, heir = world.pair()
-        rule = world.chain.rpc('dev_script', {'match': {'include': True, 'times': 0}, 'action': 'skip'})['ids'][0]
+        rule = world.chain.rpc('dev_script',
+                               {'match': {'include': True, 'times': 0}, 'action': 'skip'})['ids'][0]
         world.enqueue_together([f'kept out {i}' for i in range(4)])
         stop = threading.Event()
 
@@ -221,7 +239,8 @@ class Leadership(unittest.TestCase):
         cut, cut_wall = time.monotonic(), time.time()
         taken = self.wait_ready_after(heir, cut_wall) - cut_wall
         blocks = world.chain.rpc('dev_stats', {})['best']
-        proc.wait_for('twenty blocks more', lambda: world.chain.rpc('dev_stats', {})['best'] >= blocks + 20)
+        proc.wait_for('twenty blocks more',
+                      lambda: world.chain.rpc('dev_stats', {})['best'] >= blocks + 20)
         after = [when - cut for when, _ in sent if when > cut]
         stop.set()
         loser.join()
@@ -233,13 +252,15 @@ class Leadership(unittest.TestCase):
         world.chain.rpc('dev_clearScript', {'id': rule})
         links.database.set('pass')
         world.steps_down(leader)
-        self.say(f'sent {len(after)} times after the cut, last after {after[-1]:.2f} s (gate: {limit:.2f} s), another led after '
+        self.say(f'sent {len(after)} times after the cut, last after {after[-1]:.2f} s (gate: '
+                 f'{limit:.2f} s), another led after '
                  f'{taken:.2f} s, attempts by epoch {by_epoch}, {world.settle()}')
 
     def held(self, world, ms):
         """Wait until the account's last heartbeat is so old."""
         proc.wait_for('the heartbeat to be old', lambda: world.pg.value(
-            "SELECT clock_timestamp() - heartbeat > %s * interval '1 ms' FROM txrelay.leaders", (ms,)))
+            "SELECT clock_timestamp() - heartbeat > %s * interval '1 ms' FROM txrelay.leaders",
+            (ms,)))
 
     def test_partition_that_heals_in_time(self):
         """Shorter than expiry_1: the same leader goes on under the same epoch."""
@@ -257,12 +278,15 @@ class Leadership(unittest.TestCase):
         self.say(str(world.settle()))
 
     def test_partition_that_heals_too_late(self):
-        """What the old leader had on the way comes to the server after another took over, renewal and writes alike: refused."""
-        world = self.world('--block-ms', '500')  # what is in a block now has its end to be written within that
+        """What the old leader had on the way comes to the server after another took over, renewal
+        and writes alike: refused."""
+        # what is in a block now has its end to be written within that
+        world = self.world('--block-ms', '500')
         leader, links, heir = world.pair()
         with Load(world) as load:
             load.wait(10)
-            proc.wait_for('one in a block, and the writes about it answered', lambda: world.pg.value(
+            proc.wait_for('one in a block, and the writes about it answered',
+                          lambda: world.pg.value(
                 """SELECT count(*) FROM txrelay.pending_transactions WHERE state = 'in_block'
                    AND updated_at < clock_timestamp() - interval '100 ms'"""), 60, 0.005)
             links.database.set('hold')
@@ -271,11 +295,13 @@ class Leadership(unittest.TestCase):
             taken = self.wait_ready_after(heir, began)
             before = world.refused(leader)
             links.database.set('pass')
-            proc.wait_for('its late statements to be refused, or a round to tell it',  # whichever was first
+            # whichever was first
+            proc.wait_for('its late statements to be refused, or a round to tell it',
                           lambda: world.refused(leader) > before or not leader.leads('alice'))
             world.steps_down(leader)
             load.wait(10)
-        self.say(f'led after {taken - began:.2f} s, refused {world.refused(leader)}, {world.settle()}')
+        self.say(f'led after {taken - began:.2f} s, refused {world.refused(leader)}, '
+                 f'{world.settle()}')
 
     def test_slow_database_changes_nothing(self):
         """Every answer 40 ms late, both ways: the claim is kept, nothing is lost."""
@@ -292,11 +318,12 @@ class Leadership(unittest.TestCase):
     # ---- stepping down ----
 
     def test_step_down_after_100_heartbeats(self):
-        """Locks of a session stack: had the leader taken its lock again at each heartbeat, nobody could have it now. The claim
-        is taken from it behind its back; its sessions stay."""
+        """Locks of a session stack: had the leader taken its lock again at each heartbeat, nobody
+        could have it now. The claim is taken from it behind its back; its sessions stay."""
         quick = {'heartbeat_ms': 50, 'expiry_1_ms': 1500, 'expiry_2_ms': 3000, 'margin_ms': 500}
         world = self.world(leadership=quick)
-        leader = world.ready(world.relay('l', leadership={**quick, 'bid_min_ms': 3000, 'bid_max_ms': 3000}))
+        leader = world.ready(world.relay('l', leadership={**quick, 'bid_min_ms': 3000,
+                                                          'bid_max_ms': 3000}))
         heir = world.relay('h')
         heir.wait_log('relay.running')
         db = world.pg.connect()
@@ -311,11 +338,15 @@ class Leadership(unittest.TestCase):
         proc.wait_for('100 heartbeats', hundred, 60, 0.01)
         before = world.sessions(leader, name='control')
         began = time.time()
-        world.pg.query('''UPDATE txrelay.leadership SET holder = NULL, holder_address = NULL, lock_held = false, lock_pid = NULL,
+        world.pg.query('''UPDATE txrelay.leadership
+                          SET holder = NULL, holder_address = NULL, lock_held = false, lock_pid =
+                          NULL,
                           expiry_1 = NULL, expiry_2 = NULL''')
         taken = self.wait_ready_after(heir, began)
-        leader.wait_log('leader.lost.*(the renewal|a write) was refused')  # a round may tell it first
-        self.assertEqual(world.sessions(leader, name='control'), before, 'the lock came free without the end of its session')
+        # a round may tell it first
+        leader.wait_log('leader.lost.*(the renewal|a write) was refused')
+        self.assertEqual(world.sessions(leader, name='control'), before,
+                         'the lock came free without the end of its session')
         self.assertTrue(leader.alive())
         self.assert_due(taken - began)
         world.enqueue_together(['after'])
@@ -371,17 +402,20 @@ class Leadership(unittest.TestCase):
         self.kill_one(world, relays)
 
     def test_151_pooler_without_locks(self):
-        """use_lock: false. Claims and expiry alone, also for a leader that died (nobody before expiry 1)."""
+        """use_lock: false. Claims and expiry alone, also for a leader that died (nobody before
+        expiry 1)."""
         world = self.world()
         url = self.bouncer(world)
-        relays = [self.configured(world, n, url, use_lock='false', listen_url=f'"{world.pg.dsn}"') for n in 'ab']
+        relays = [self.configured(world, n, url, use_lock='false', listen_url=f'"{world.pg.dsn}"')
+                  for n in 'ab']
         began, claim, taken = self.kill_one(world, relays)
         self.assertGreaterEqual(taken, claim[2] - 0.002, 'before expiry 1')
         self.assert_due(taken - max(claim[3] if claim[4] else claim[2], began))
 
     def test_no_statement_is_compiled(self):
-        """A pooler keeps our session settings (jit = off) from the server: what the planner thinks of our statements must not
-        be so much that it compiles them, which takes longer than a takeover may."""
+        """A pooler keeps our session settings (jit = off) from the server: what the planner thinks
+        of our statements must not be so much that it compiles them, which takes longer than a
+        takeover may."""
         world = self.world()
         folder = os.path.join(proc.ROOT, 'store', 'sql')
         for name in sorted(os.listdir(folder)):
@@ -389,7 +423,8 @@ class Leadership(unittest.TestCase):
                 sql = re.sub('--.*', '', file.read())
             count = max([int(n) for n in re.findall(r'\$(\d+)', sql)] or [0])
             if sql.lstrip().startswith(('SELECT', 'WITH')):
-                plan = world.pg.query(f"SET plan_cache_mode = force_generic_plan; PREPARE x AS {sql}; EXPLAIN EXECUTE x"
+                plan = world.pg.query("SET plan_cache_mode = force_generic_plan; PREPARE x AS "
+                                      f"{sql}; EXPLAIN EXECUTE x"
                                       + (f"({', '.join(['NULL'] * count)})" if count else ''))
                 self.assertNotIn('JIT:', [line.strip() for line, in plan], name)
 
@@ -410,8 +445,9 @@ class Leadership(unittest.TestCase):
     # ---- clocks ----
 
     def test_163_wall_clocks_an_hour_apart(self):
-        """One relay's wall clock an hour before, the other's an hour after the database's: a healthy leader is left alone, a
-        hung one is replaced when its time is over, by the database's clock."""
+        """One relay's wall clock an hour before, the other's an hour after the database's: a
+        healthy leader is left alone, a hung one is replaced when its time is over, by the
+        database's clock."""
         if not faketime.AVAILABLE:
             self.skipTest(faketime.MISSING)
         world = self.world()
@@ -442,9 +478,11 @@ class Leadership(unittest.TestCase):
 
     # ---- how long ----
 
-    @unittest.skipIf(os.environ.get('TXRELAY_LANE') == 'system', 'the lane `figures` runs it, alone on the machine')
+    @unittest.skipIf(os.environ.get('TXRELAY_LANE') == 'system',
+                     'the lane `figures` runs it, alone on the machine')
     def test_158_159_takeover_time(self):
-        """kill -9 of the leader, again and again, under load: from the kill to the successor's account.ready."""
+        """kill -9 of the leader, again and again, under load: from the kill to the successor's
+        account.ready."""
         world = self.world()
         relays = [world.relay(n) for n in 'ab']
         times = []

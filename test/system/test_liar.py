@@ -1,5 +1,5 @@
-"""A node that lies once, or for a while, and then tells the truth (docs/security.md, "By a node"): every transaction takes
-effect once, its record is true, and no account needs an operator."""
+"""A node that lies once, or for a while, and then tells the truth (docs/security.md, "By a node"):
+every transaction takes effect once, its record is true, and no account needs an operator."""
 import os
 import re
 import struct
@@ -23,12 +23,15 @@ def with_nonce(said, nonce):
     if said.notified or 'error' in said.message or said.result is None:
         return None
     if said.method == 'state_call':
-        return [said.but(fix(said.result))] if said.params[0] == 'AccountNonceApi_account_nonce' else None
+        return [said.but(fix(said.result))] if said.params[
+            0] == 'AccountNonceApi_account_nonce' else None
     if said.method == 'state_getStorage':
         return [said.but(fix(said.result))] if said.params[0].startswith(ACCOUNT_PREFIX) else None
     if said.method != 'state_queryStorageAt' or ACCOUNT_PREFIX not in str(said.result):
         return None
-    return [said.but([{**s, 'changes': [[k, fix(v) if k.startswith(ACCOUNT_PREFIX) else v] for k, v in s['changes']]}
+    return [said.but(
+        [{**s,
+          'changes': [[k, fix(v) if k.startswith(ACCOUNT_PREFIX) else v] for k, v in s['changes']]}
                       for s in said.result])]
 
 
@@ -56,12 +59,14 @@ def about(method, change):
 
 class LiarTest(CaseTest):
     def lying(self, *options, lie=None, honest=False, chain=None):
-        """(a world whose relay 'one' has the liar for its endpoint, the liar). honest: the node itself is the second one."""
+        """(a world whose relay 'one' has the liar for its endpoint, the liar). honest: the node
+        itself is the second one."""
         world = self.world(*options, start=False)
         liar = Liar(world.chain.ws, lie)
         self.addCleanup(liar.close)
         world.relay('one', endpoints=[liar.url] + ([world.chain.ws] if honest else []), chain=chain)
-        proc.wait_for('the accounts', lambda: world.pg.value('SELECT count(*) FROM txrelay.accounts'))
+        proc.wait_for('the accounts',
+                      lambda: world.pg.value('SELECT count(*) FROM txrelay.accounts'))
         return world, liar
 
     def leading(self, *options, **kwargs):
@@ -71,7 +76,8 @@ class LiarTest(CaseTest):
         return world, liar
 
     def wait_told(self, liar, *methods, times=1):
-        proc.wait_for(f'{times} lies about {methods}', lambda: sum(liar.told(m) for m in methods) >= times)
+        proc.wait_for(f'{times} lies about {methods}',
+                      lambda: sum(liar.told(m) for m in methods) >= times)
 
     def wait_blocked(self, world, code, reason):
         def said():
@@ -91,14 +97,19 @@ class LiarTest(CaseTest):
 
     def forged(self, world, nonce):
         """Bytes that only look signed by us."""
-        body = b'\x84\x00' + world.stranger.public + b'\x01' + os.urandom(64) + b'\x00' + put_compact(nonce) + b'\x00' + remark('x')
+        body = b'\x84\x00' + world.stranger.public + b'\x01' + os.urandom(
+            64) + b'\x00' + put_compact(nonce) + b'\x00' + remark('x')
         return '0x' + (put_compact(len(body)) + body).hex()
 
     def block_with(self, extrinsic):
-        return about('chain_getBlock', lambda r: {**r, 'block': {**r['block'], 'extrinsics': [*r['block']['extrinsics'], extrinsic]}})
+        return about('chain_getBlock',
+                     lambda r: {**r, 'block': {**r['block'],
+                                               'extrinsics': [*r['block']['extrinsics'],
+                                                              extrinsic]}})
 
     def forged_extrinsic(self, chain, why):
-        """Finalized blocks show a forged extrinsic at our pending nonce, which the account has used up."""
+        """Finalized blocks show a forged extrinsic at our pending nonce, which the account has
+        used up."""
         world, liar = self.leading(chain=chain)
         world.set(paused=True)
         world.policy(usurped='requeue')
@@ -144,7 +155,8 @@ class LiarTest(CaseTest):
     # ---- nonces ----
 
     def nonce_for_a_while(self, nonce, pending):
-        """The account's nonce is this one in every answer for some blocks, while so many of ours wait in the pool."""
+        """The account's nonce is this one in every answer for some blocks, while so many of ours
+        wait in the pool."""
         world, liar = self.leading()
         world.wait_end(world.enqueue('before'))
         world.set(paused=True)
@@ -177,7 +189,8 @@ class LiarTest(CaseTest):
         self.a_nonce_that_cannot_be(2 ** 32 - 1, 3)
 
     def test_the_nonce_uses_up_what_is_in_the_pool(self):
-        """That can be: nothing ends, and an operator resumes the account when the node has taken it back."""
+        """That can be: nothing ends, and an operator resumes the account when the node has taken
+        it back."""
         world, liar, ids = self.nonce_for_a_while(500, 3)
         world.wait_alert('account nonce is 500')
         for tx in ids:
@@ -192,7 +205,8 @@ class LiarTest(CaseTest):
         self.assert_good(world, liar)
 
     def test_another_endpoint_contradicts_the_nonce(self):
-        """Said of final blocks for as long as three of ours wait in the pool: nobody is needed afterwards."""
+        """Said of final blocks for as long as three of ours wait in the pool: nobody is needed
+        afterwards."""
         world, liar = self.leading(honest=True)
         world.set(paused=True)
         ids = world.enqueue_many([f'pending {i}' for i in range(3)])
@@ -201,7 +215,8 @@ class LiarTest(CaseTest):
         world.blocks(1, empty=True)
         world.relays[0].wait_log('node.contradicted')
         self.assertEqual(world.next_nonce(), 3)
-        self.wait_blocked(world, 'contradicted', "says that the account's nonce is 500; .*says that the nonce is 0, not 500")
+        self.wait_blocked(world, 'contradicted', "says that the account's nonce is 500; .*says "
+                                                 "that the nonce is 0, not 500")
         liar.tell(None)
         world.blocks(2, empty=True)
         world.set(paused=False)
@@ -210,14 +225,16 @@ class LiarTest(CaseTest):
         self.assert_good(world, liar)
 
     def test_a_quorum_holds_what_one_endpoint_finalizes(self):
-        """The other endpoint names another hash at the height: nothing ends before both name one."""
+        """The other endpoint names another hash at the height: nothing ends before both name
+        one."""
         world, liar = self.lying(honest=True, chain={'quorum': 2})
         world.wait_leader(world.relays[0])
         world.ready(world.relays[0])
         world.enqueue('before')
         self.assert_once(world)
         world.relays[0].kill()
-        world.wait_leader(world.relay('two', endpoints=[world.chain.ws, liar.url], chain={'quorum': 2}))
+        world.wait_leader(world.relay('two', endpoints=[world.chain.ws, liar.url],
+                                      chain={'quorum': 2}))
         other = about('chain_getBlockHash', lambda block: block and '0x' + '77' * 32)
         liar.tell(lambda said: other(said) if said.params != [0] else None)
         tx = world.enqueue('held')
@@ -230,11 +247,13 @@ class LiarTest(CaseTest):
     def test_a_quorum_holds_what_one_endpoint_says_of_a_result(self):
         """The other one has other events: nothing ends before both say the same."""
         def lie(said):
-            return [said.but('0x00')] if said.method == 'state_getStorage' and said.params[0] == EVENTS else None
+            return [said.but('0x00')] if said.method == 'state_getStorage' and said.params[
+                0] == EVENTS else None
         world = self.world(start=False)
         liar = Liar(world.chain.ws, lie)
         self.addCleanup(liar.close)
-        world.wait_leader(world.relay('one', endpoints=[world.chain.ws, liar.url], chain={'quorum': 2}))
+        world.wait_leader(world.relay('one', endpoints=[world.chain.ws, liar.url],
+                                      chain={'quorum': 2}))
         tx = world.enqueue('held')
         self.wait_blocked(world, 'unconfirmed', 'says that the events of the block are others')
         self.assertIsNone(world.row(tx)['outcome'])
@@ -245,11 +264,13 @@ class LiarTest(CaseTest):
     def test_the_first_transaction_version(self):
         """The other endpoint has another one: no call is accepted before both have the same."""
         world = self.world(start=False)
-        liar = Liar(world.chain.ws, about('state_getRuntimeVersion', lambda v: {**v, 'transactionVersion': 77}))
+        liar = Liar(world.chain.ws,
+                    about('state_getRuntimeVersion', lambda v: {**v, 'transactionVersion': 77}))
         self.addCleanup(liar.close)
         world.wait_leader(world.relay('one', endpoints=[world.chain.ws, liar.url]))
         tx = world.enqueue('the first one')
-        self.wait_blocked(world, 'unconfirmed', 'says that the runtime is .* with transaction_version 77')
+        self.wait_blocked(world, 'unconfirmed',
+                          'says that the runtime is .* with transaction_version 77')
         self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.outbox'), 1)
         liar.tell(None)
         self.assertEqual(world.wait_end(tx), ('ok', None))
@@ -283,8 +304,10 @@ class LiarTest(CaseTest):
     def test_metadata_with_one_wrong_byte(self):
         """The index of System.remark is another one: no call decodes."""
         def lie(said):
-            metadata = said.method == 'state_getMetadata' or said.method == 'state_call' and 'Metadata_' in said.params[0]
-            return [said.but(self.broken_remark(said.result))] if metadata and len(said.result or '') > 10000 else None
+            metadata = (said.method == 'state_getMetadata' or said.method == 'state_call'
+                        and 'Metadata_' in said.params[0])
+            return [said.but(self.broken_remark(said.result))] if metadata and len(said.result
+                                                                            or '') > 10000 else None
         world, liar = self.lying(lie=Once(lie))
         ids = world.enqueue_many([f'row {i}' for i in range(20)])
         self.wait_told(liar, 'state_getMetadata', 'state_call')
@@ -294,7 +317,8 @@ class LiarTest(CaseTest):
 
     @staticmethod
     def broken_remark(text):
-        """The variant `remark` with one field `remark` of type 8 without type name and docs; then its index, 0, becomes 77."""
+        """The variant `remark` with one field `remark` of type 8 without type name and docs; then
+        its index, 0, becomes 77."""
         variant = f'{REMARK}0401{REMARK}200000'
         assert variant + '00' in text
         return text.replace(variant + '00', variant + '4d')
@@ -314,7 +338,8 @@ class LiarTest(CaseTest):
                 world = self.world('--block-ms', '100', start=False)
                 liar = Liar(world.chain.ws)
                 self.addCleanup(liar.close)
-                liar.greeting = f'HTTP/1.1 {status}\r\nLocation: {world.chain.http}/\r\nContent-Length: 0\r\n\r\n'.encode()
+                liar.greeting = (f'HTTP/1.1 {status}\r\nLocation: '
+                                 f'{world.chain.http}/\r\nContent-Length: 0\r\n\r\n'.encode())
                 relay = world.relay('one', endpoints=[liar.url, world.chain.ws])
                 world.wait_leader(relay)
                 self.assertGreater(liar.accepted, 0)
@@ -342,12 +367,14 @@ class LiarTest(CaseTest):
         self.statuses({'inBlock': '0x' + '77' * 32}, {'finalized': '0x' + '77' * 32}, times=3)
 
     def test_ends_in_the_pool_that_are_none(self):
-        for status in ('invalid', 'dropped', {'usurped': '0x' + '77' * 32}, {'finalityTimeout': '0x' + '77' * 32}):
+        for status in ('invalid', 'dropped', {'usurped': '0x' + '77' * 32},
+                       {'finalityTimeout': '0x' + '77' * 32}):
             with self.subTest(status):
                 self.statuses(status, times=3)
 
     def test_no_status_at_all(self):
-        world, liar = self.leading(lie=lambda said: SILENCE if said.method == 'author_extrinsicUpdate' else None)
+        world, liar = self.leading(lie=lambda said: SILENCE
+                                   if said.method == 'author_extrinsicUpdate' else None)
         world.enqueue('silence')
         self.assert_once(world)
         self.wait_told(liar, 'author_extrinsicUpdate')
@@ -359,7 +386,8 @@ class LiarTest(CaseTest):
         world.set(paused=True)
         tx = world.enqueue('pending')
         world.wait_pool(1)
-        liar.tell(about('author_pendingExtrinsics', lambda pool: pool + [self.forged(world, n) for n in (1, 2)]))
+        liar.tell(about('author_pendingExtrinsics',
+                        lambda pool: pool + [self.forged(world, n) for n in (1, 2)]))
         world.relays[0].kill()
         world.wait_leader(world.relay('two', endpoints=[liar.url]))
         self.wait_told(liar, 'author_pendingExtrinsics')

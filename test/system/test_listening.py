@@ -1,5 +1,6 @@
-"""What a relay listens to, as the kernel has it: nothing that was not configured, and each listener where it was told. What may be
-reached from other machines has to be said twice (certificates), or is refused."""
+"""What a relay listens to, as the kernel has it: nothing that was not configured, and each
+listener where it was told. What may be reached from other machines has to be said twice
+(certificates), or is refused."""
 import ipaddress
 import os
 import re
@@ -73,13 +74,16 @@ class Listening(unittest.TestCase):
     def test_each_listens_where_it_was_told(self):
         with World() as world:
             ports = {name: free_port() for name in ('metrics', 'http', 'feeds')}
-            loopback = {name: ('tcp', ipaddress.ip_address('127.0.0.1'), port) for name, port in ports.items()}
-            relay = world.relay('one', extra=f'metrics: 127.0.0.1:{ports["metrics"]}\nhttp:\n  listen: tcp:127.0.0.1:{ports["http"]}\n'
+            loopback = {name: ('tcp', ipaddress.ip_address('127.0.0.1'), port)
+                        for name, port in ports.items()}
+            relay = world.relay('one', extra=f'metrics: 127.0.0.1:{ports["metrics"]}\nhttp:\n  '
+                                             f'listen: tcp:127.0.0.1:{ports["http"]}\n'
                                              f'feeds:\n  listen: tcp:127.0.0.1:{ports["feeds"]}\n')
             for event in ('metrics', 'http', 'feed'):
                 relay.wait_log(rf'{event}\.listening ')
             relay.wait_log('account.ready')
-            self.assertEqual(listeners(relay.process.pid), {('unix', relay.socket), *loopback.values()})
+            self.assertEqual(listeners(relay.process.pid),
+                             {('unix', relay.socket), *loopback.values()})
             self.assertEqual(os.stat(relay.socket).st_mode & 0o777, 0o600)
             unix = os.path.join(world.dir, 'http.sock')
             other = world.relay('two', extra=f'http:\n  listen: "unix:{unix}"\n')
@@ -88,8 +92,11 @@ class Listening(unittest.TestCase):
             self.assertEqual(os.stat(unix).st_mode & 0o777, 0o600)
 
     def test_an_address_that_others_reach_is_refused_everywhere(self):
-        for extra, words in (('metrics: 0.0.0.0:0\n', '0.0.0.0:0'), ('http:\n  listen: tcp:0.0.0.0:0\n', 'tcp:0.0.0.0:0 can be reached from other'),
-                             ('feeds:\n  listen: tcp:0.0.0.0:0\n', 'tcp:0.0.0.0:0 can be reached from other')):
+        for extra, words in (('metrics: 0.0.0.0:0\n', '0.0.0.0:0'),
+                             ('http:\n  listen: tcp:0.0.0.0:0\n',
+                              'tcp:0.0.0.0:0 can be reached from other'),
+                             ('feeds:\n  listen: tcp:0.0.0.0:0\n',
+                              'tcp:0.0.0.0:0 can be reached from other')):
             with self.subTest(extra), World() as world:
                 relay = world.relay('one', extra=extra)
                 proc.wait_for('its end', lambda r=relay: not r.alive(), 30)

@@ -16,10 +16,12 @@ class MainJob(unittest.TestCase):
             world.wait_leader(first)
             second = world.relay('second')
             second.wait_log('relay.running')
-            tail = proc.Process([proc.TXRELAY, 'tail', '--json', '--database', world.pg.dsn], f'{world.dir}/tail.log')
+            tail = proc.Process([proc.TXRELAY, 'tail', '--json', '--database', world.pg.dsn],
+                                f'{world.dir}/tail.log')
             proc.wait_for('tail to listen', lambda: 'tail.live' in tail.text())
             tx = world.enqueue(b'x' * 65536)
-            proc.wait_for('the node to have it', lambda: len(world.chain.rpc('author_pendingExtrinsics')) == 1)
+            proc.wait_for('the node to have it',
+                          lambda: len(world.chain.rpc('author_pendingExtrinsics')) == 1)
             first.kill()
             world.wait_leader(second)
             proc.wait_for('the successor to be ready', lambda: 'account.ready' in second.text())
@@ -38,7 +40,8 @@ class MainJob(unittest.TestCase):
             world.relay('one')
             world.relay('two')
             db = world.pg.connect(autocommit=False)
-            proc.wait_for('the accounts to exist', lambda: world.pg.value('SELECT count(*) FROM txrelay.accounts') == 4)
+            proc.wait_for('the accounts to exist',
+                          lambda: world.pg.value('SELECT count(*) FROM txrelay.accounts') == 4)
             with db.cursor() as cur:
                 for i in range(200):
                     call = remark(f'mixed {i}')
@@ -61,15 +64,18 @@ class MainJob(unittest.TestCase):
             world.relay('one')
             bob = bytes.fromhex('8eaf04151687736326c9fea17e25fc5287613693c912909cb226aa4794f26a48')
             call = b'\x0a\x03\x00' + bob + put_compact(10 ** 30)  # Balances.transfer_keep_alive
-            proc.wait_for('the account to exist', lambda: world.pg.value('SELECT count(*) FROM txrelay.accounts'))
+            proc.wait_for('the account to exist',
+                          lambda: world.pg.value('SELECT count(*) FROM txrelay.accounts'))
             tx = world.enqueue_raw(call)
             ok = world.enqueue('after it')
             figures = world.settle()
             self.assertEqual((figures['finalized'], figures['failed']), (1, 1))
-            row = world.pg.query('SELECT outcome, error FROM txrelay.finished_transactions WHERE id = %s', (tx,))[0]
+            row = world.pg.query('SELECT outcome, error FROM txrelay.finished_transactions '
+                                 'WHERE id = %s', (tx,))[0]
             self.assertEqual(row[0], 'dispatch_error')
             self.assertRegex(row[1], r'^(Balances|Token)\.\w+$')
-            self.assertEqual(world.pg.value('SELECT outcome FROM txrelay.finished_transactions WHERE id = %s', (ok,)), 'ok')
+            self.assertEqual(world.pg.value('SELECT outcome FROM txrelay.finished_transactions '
+                                            'WHERE id = %s', (ok,)), 'ok')
 
     def test_follower_refuses_with_the_leaders_address(self):
         with World() as world:
@@ -78,30 +84,37 @@ class MainJob(unittest.TestCase):
             follower = world.relay('follower')
             follower.wait_log('relay.running')
             proc.wait_for('the follower to know the leader',
-                          lambda: follower.status()['accounts'][0]['leader_address'] == leader.address)
+                          lambda: follower.status()['accounts'][0][
+                              'leader_address'] == leader.address)
             led, followed = leader.status(), follower.status()
-            self.assertEqual((led['phase'], led['accounts'][0]['phase'], led['accounts'][0]['election']['state']),
+            self.assertEqual((led['phase'], led['accounts'][0]['phase'],
+                              led['accounts'][0]['election']['state']),
                              ('running', 'leading', 'LEADER'))
-            self.assertEqual((followed['accounts'][0]['phase'], followed['accounts'][0]['election']['state']),
+            self.assertEqual((followed['accounts'][0]['phase'],
+                              followed['accounts'][0]['election']['state']),
                              ('idle', 'FOLLOWER'))
             for status in (led, followed):
                 self.assertTrue(all(status['connections'][c]['up'] for c in ('control', 'work')))
                 self.assertTrue(status['connections']['listen']['live'])
                 self.assertGreater(status['requests']['started_total'], 0)
             self.assertEqual(led['accounts'][0]['election']['acquired_total'], 1)
-            done = cli('enqueue', 'alice', '0x' + remark('for the leader').hex(), '--to', follower.address, check=False)
+            done = cli('enqueue', 'alice', '0x' + remark('for the leader').hex(), '--to',
+                       follower.address, check=False)
             self.assertEqual(done.returncode, 1)
             self.assertIn('NOT_LEADER', done.stderr)
             self.assertIn(leader.address, done.stderr)
             self.assertIn('send.refused', follower.text())
-            self.assertEqual([r.status()['accounts'][0]['refused_not_leader_total'] for r in (leader, follower)], [0, 1])
+            self.assertEqual([r.status()['accounts'][0]['refused_not_leader_total']
+                              for r in (leader, follower)], [0, 1])
             self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.outbox'), 0)
-            done = cli('enqueue', 'alice', '0x' + remark('for the leader').hex(), '--to', leader.address)
+            done = cli('enqueue', 'alice', '0x' + remark('for the leader').hex(), '--to',
+                       leader.address)
             world.committed[remark('for the leader')] = int(done.stdout)
             world.settle()
 
     def test_lines_about_leadership_have_all_their_fields(self):
-        """An operator who reads one line of one relay knows which account, lock, process and epoch it is about, and why."""
+        """An operator who reads one line of one relay knows which account, lock, process and epoch
+        it is about, and why."""
         import os
         import re
         import socket
@@ -112,28 +125,35 @@ class MainJob(unittest.TestCase):
             new.wait_log('relay.running')
             scope, holder = world.pg.query('SELECT lock_key, holder FROM txrelay.leadership')[0]
             # Network, relay, host, process and 64 random bits.
-            self.assertRegex(holder, f'^txrelay-old-{re.escape(socket.gethostname())}-{old.process.child.pid}-[0-9a-f]{{16}}$')
+            self.assertRegex(
+                holder, f'^txrelay-old-{re.escape(socket.gethostname())}-'
+                        f'{old.process.child.pid}-[0-9a-f]{{16}}$')
             self.assertEqual(old.control({'cmd': 'drain'}), {'answer': 'draining'})
             new.wait_log('gate.open')
             self.assertEqual(old.process.child.wait(30), 0)
             epoch = 1
             for relay, word, fields in (
-                    (old, 'leader.acquired', ''), (old, 'gate.open', ' reason="the claim was granted"'),
-                    (old, 'leader.leaving', ' reason="draining"'), (old, 'leader.handing_over', ' settled=yes'),
+                    (old, 'leader.acquired', ''),
+                    (old, 'gate.open', ' reason="the claim was granted"'),
+                    (old, 'leader.leaving', ' reason="draining"'),
+                    (old, 'leader.handing_over', ' settled=yes'),
                     (old, 'gate.shut', ' reason="'), (old, 'leader.lost', ' reason="')):
                 with self.subTest(word):
-                    relay.wait_log(f'{re.escape(word)} account=alice scope={scope} holder={re.escape(holder)} epoch={epoch}'
+                    relay.wait_log(f'{re.escape(word)} account=alice scope={scope} '
+                                   f'holder={re.escape(holder)} epoch={epoch}'
                                    + re.escape(fields))
 
     def test_unreachable_database_never_sends(self):
         """Configured and out of reach is a follower with the gate shut, never standalone."""
         with World() as world:
-            relay = world.relay('alone', dsn=f'host={world.dir}/nowhere dbname=txrelay user=postgres')
+            relay = world.relay('alone',
+                                dsn=f'host={world.dir}/nowhere dbname=txrelay user=postgres')
             relay.wait_log(r'database\.unreachable .*role=follower sending=never')
             status = proc.wait_for('its control endpoint', relay.status)
             self.assertEqual([a['role'] for a in status['accounts']], ['follower'])
             self.assertFalse(status['database'])
-            done = cli('enqueue', 'alice', '0x' + remark('no').hex(), '--to', relay.address, check=False)
+            done = cli('enqueue', 'alice', '0x' + remark('no').hex(), '--to', relay.address,
+                       check=False)
             self.assertIn('NOT_LEADER', done.stderr)
             self.assertNotIn('standalone', relay.text())
             self.assertEqual(world.submitted(), set())
@@ -143,12 +163,14 @@ class MainJob(unittest.TestCase):
         with World() as world:
             relay = world.relay('solo', start=False, dsn=None)
             with open(relay.log, 'w') as log:
-                child = subprocess.Popen([proc.TXRELAY, 'run', '--config', relay.config], stdin=subprocess.PIPE,
+                child = subprocess.Popen([proc.TXRELAY, 'run', '--config', relay.config],
+                                         stdin=subprocess.PIPE,
                                          stdout=subprocess.PIPE, stderr=log, text=True)
             proc.on_exit(child.kill)
             calls = [remark(f'solo {i}') for i in range(5)]
             for call in calls:
-                child.stdin.write(json.dumps({'account': 'alice', 'call': '0x' + call.hex()}) + '\n')
+                child.stdin.write(json.dumps({'account': 'alice', 'call': '0x' + call.hex()})
+                                  + '\n')
             child.stdin.write(json.dumps({'account': 'nobody', 'call': '0x00'}) + '\n')
             child.stdin.flush()
             ended, errors = {}, []
@@ -169,19 +191,22 @@ class MainJob(unittest.TestCase):
             self.assertEqual(sorted(on_chain), sorted(calls))
 
     def test_restart_keeps_the_nonces(self):
-        """Restart with transactions in the pool: no nonce is used again, nothing fails (cases 18, 66)."""
+        """Restart with transactions in the pool: no nonce is used again, nothing fails (cases 18,
+        66)."""
         with World('--block-ms', '0') as world:
             relay = world.relay('one')
             world.wait_leader(relay)
             for i in range(4):
                 world.enqueue(f'before {i}')
-            proc.wait_for('four in the pool', lambda: len(world.chain.rpc('author_pendingExtrinsics')) == 4)
+            proc.wait_for('four in the pool',
+                          lambda: len(world.chain.rpc('author_pendingExtrinsics')) == 4)
             relay.kill()
             relay.start()
             proc.wait_for('it to lead again', lambda: relay.leads('alice'))
             for i in range(4):
                 world.enqueue(f'after {i}')
-            proc.wait_for('eight in the pool', lambda: len(world.chain.rpc('author_pendingExtrinsics')) == 8)
+            proc.wait_for('eight in the pool',
+                          lambda: len(world.chain.rpc('author_pendingExtrinsics')) == 8)
             for _ in range(4):
                 world.chain.rpc('dev_newBlock', {'count': 1})
             world.settle()

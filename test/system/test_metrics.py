@@ -1,4 +1,5 @@
-"""The metrics endpoint: its text, its probes, its bounds, and the queries and alerts that are delivered with it."""
+"""The metrics endpoint: its text, its probes, its bounds, and the queries and alerts that are
+delivered with it."""
 import json
 import os
 import re
@@ -23,7 +24,8 @@ def metrics_address(relay):
 
 
 def get(address, path, host=None, method='GET'):
-    request = urllib.request.Request(f'http://{address}{path}', method=method, headers={'Host': host} if host else {})
+    request = urllib.request.Request(f'http://{address}{path}', method=method,
+                                     headers={'Host': host} if host else {})
     try:
         with urllib.request.urlopen(request, timeout=10) as answer:
             return answer.status, answer.read().decode()
@@ -61,11 +63,14 @@ class Prometheus:
             self.address = '127.0.0.1:%d' % s.getsockname()[1]
         config = os.path.join(directory, 'prometheus.yml')
         with open(config, 'w') as f:
-            json.dump({'global': {'scrape_interval': '200ms', 'evaluation_interval': '200ms'}, 'rule_files': [RULES],
-                       'scrape_configs': [{'job_name': 'txrelay', 'static_configs': [{'targets': targets}]}]}, f)
+            json.dump({'global': {'scrape_interval': '200ms', 'evaluation_interval': '200ms'},
+                       'rule_files': [RULES],
+                       'scrape_configs': [{'job_name': 'txrelay',
+                                           'static_configs': [{'targets': targets}]}]}, f)
         self.process = proc.Process(
             ['prometheus', f'--config.file={config}', f'--storage.tsdb.path={directory}/prometheus',
-             f'--web.listen-address={self.address}', '--log.level=warn'], os.path.join(directory, 'prometheus.log'))
+             f'--web.listen-address={self.address}', '--log.level=warn'],
+             os.path.join(directory, 'prometheus.log'))
 
     def query(self, expr):
         status, text = get(self.address, '/api/v1/query?' + urllib.parse.urlencode({'query': expr}))
@@ -94,11 +99,14 @@ class TestMetrics(unittest.TestCase):
             proc.wait_for('a sample', lambda: 'txrelay_waiting{' in get(address, '/metrics')[1], 30)
             status, text = get(address, '/metrics')
             self.assertEqual(status, 200)
-            checked = subprocess.run(['promtool', 'check', 'metrics'], input=text, text=True, capture_output=True)
+            checked = subprocess.run(['promtool', 'check', 'metrics'], input=text, text=True,
+                                     capture_output=True)
             self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ''))
             got = samples(text)
-            for name, value in {'txrelay_running': 1, 'txrelay_database_up': 1, 'txrelay_chain_up': 1, 'txrelay_accounts': 1,
-                                'txrelay_leader{account="alice"}': 1, 'txrelay_blocked{account="alice"}': 0,
+            for name, value in {'txrelay_running': 1, 'txrelay_database_up': 1,
+                                'txrelay_chain_up': 1, 'txrelay_accounts': 1,
+                                'txrelay_leader{account="alice"}': 1,
+                                'txrelay_blocked{account="alice"}': 0,
                                 'txrelay_admitted_total{account="alice"}': 3,
                                 'txrelay_finished_total{account="alice",outcome="ok"}': 3,
                                 'txrelay_finished_total{account="alice",outcome="failed"}': 0,
@@ -108,22 +116,26 @@ class TestMetrics(unittest.TestCase):
                                 'txrelay_chain_endpoints{state="in_use"}': 1,
                                 'txrelay_chain_endpoints{state="failed"}': 0,
                                 'txrelay_nonce_gaps_total{account="alice"}': 0,
-                                **{f'txrelay_stage_seconds_count{{account="alice",stage="{stage}"}}': 3
+                             **{f'txrelay_stage_seconds_count{{account="alice",stage="{stage}"}}': 3
                                    for stage in ('nonce', 'block', 'finalized')}}.items():
                 self.assertEqual(got.get(name), value, name)
             # A block may show it before the node has answered.
-            self.assertIn(got['txrelay_stage_seconds_count{account="alice",stage="pool"}'], (1, 2, 3))
+            self.assertIn(got['txrelay_stage_seconds_count{account="alice",stage="pool"}'],
+                          (1, 2, 3))
             self.assertGreaterEqual(got['txrelay_submissions_total{account="alice"}'], 3)
             fees = world.pg.value('SELECT sum(fee) FROM txrelay.finished_transactions')
             self.assertEqual(got['txrelay_fees_planck_total{account="alice"}'], float(fees))
             self.assertGreater(got['txrelay_balance_planck{account="alice"}'], 0)
-            self.assertGreater(got['txrelay_stage_seconds_sum{account="alice",stage="finalized"}'], 0)
+            self.assertGreater(got['txrelay_stage_seconds_sum{account="alice",stage="finalized"}'],
+                               0)
             for part in ('database', 'chain'):
                 self.assertGreater(got[f'txrelay_{part}_requests_total'], 10)
                 self.assertGreater(got[f'txrelay_{part}_request_seconds_total'], 0)
             self.assertTrue(1e6 < got['process_resident_memory_bytes'] < 1e9)
             self.assertTrue(5 < got['process_open_fds'] < 1000)
-            self.assertLess(abs(got['process_start_time_seconds'] - os.stat(f'/proc/{relay.process.child.pid}').st_ctime), 60)
+            self.assertLess(
+                abs(got['process_start_time_seconds'] - os.stat(
+                    f'/proc/{relay.process.child.pid}').st_ctime), 60)
 
             self.assertEqual(get(address, '/healthz'), (200, 'ok\n'))
             self.assertEqual(get(address, '/readyz'), (200, 'ready\n'))
@@ -138,8 +150,10 @@ class TestMetrics(unittest.TestCase):
             self.assertEqual(get(address, '/metrics', host='evil.example')[0], 403)
             self.assertEqual(get(address, '/metrics', host='localhost:9')[0], 200)
             self.assertEqual(raw(address, b'nonsense\r\n\r\n'), b'')
-            self.assertEqual(raw(address, b'GET /healthz HTTP/1.1\r\n' + b'a: b\r\n' * 100 + b'\r\n'), b'')
-            self.assertEqual(raw(address, b'GET /healthz HTTP/1.1\r\na: ' + b'b' * 10000 + b'\r\n\r\n'), b'')
+            self.assertEqual(raw(address, b'GET /healthz HTTP/1.1\r\n' + b'a: b\r\n' * 100
+                                 + b'\r\n'), b'')
+            self.assertEqual(raw(address, b'GET /healthz HTTP/1.1\r\na: ' + b'b' * 10000
+                                 + b'\r\n\r\n'), b'')
             twice = raw(address, b'GET /healthz HTTP/1.1\r\n\r\n' * 2)
             self.assertEqual(twice.count(b'HTTP/1.1 200 OK'), 2)
 
@@ -148,12 +162,14 @@ class TestMetrics(unittest.TestCase):
             world.enqueue('waits')
             proc.wait_for('the age of what waits', lambda: samples(get(address, '/metrics')[1])[
                 'txrelay_waiting_oldest_seconds{account="alice"}'] > 0.5, 30)
-            self.assertEqual(samples(get(address, '/metrics')[1])['txrelay_waiting{account="alice"}'], 1)
+            self.assertEqual(samples(get(address,
+                                         '/metrics')[1])['txrelay_waiting{account="alice"}'], 1)
 
             # Its latencies begin at the enqueue, and so do they for the next leader.
             world.pg.query("SELECT txrelay.account_resume('alice')")
             world.settle()
-            self.assertGreater(samples(get(address, '/metrics')[1])['txrelay_stage_seconds_sum{account="alice",stage="nonce"}'],
+            self.assertGreater(samples(get(address, '/metrics')[1])[
+                'txrelay_stage_seconds_sum{account="alice",stage="nonce"}'],
                                0.5)
 
             world.chain.process.kill()
@@ -168,7 +184,8 @@ class TestMetrics(unittest.TestCase):
         """The endpoint listens on loopback only, because it asks for no password."""
         with World() as world:
             relay = world.relay('one', start=False, extra='metrics: 0.0.0.0:9464\n')
-            done = subprocess.run([proc.TXRELAY, 'run', '--config', relay.config], capture_output=True, text=True, timeout=20)
+            done = subprocess.run([proc.TXRELAY, 'run', '--config', relay.config],
+                                  capture_output=True, text=True, timeout=20)
             self.assertEqual(done.returncode, 2)  # nothing but another configuration helps
             self.assertIn('0.0.0.0:9464', done.stderr)
             self.assertIn('127.0.0.1:PORT', done.stderr)
@@ -185,7 +202,8 @@ class TestMetrics(unittest.TestCase):
         with open(tests) as f:
             text = f.read()
         for alert in alerts:
-            self.assertRegex(text, rf'alertname: {alert}\n +exp_alerts:\n +- ', f'{alert} is not made to fire')
+            self.assertRegex(text, rf'alertname: {alert}\n +exp_alerts:\n +- ',
+                             f'{alert} is not made to fire')
 
     def test_queries(self):
         """Each query of the dashboard and of the alerts finds series of a real relay."""
@@ -200,13 +218,17 @@ class TestMetrics(unittest.TestCase):
                 exprs = [t['expr'] for p in json.load(f)['panels'] for t in p.get('targets', [])]
             self.assertGreater(len(exprs), 10)
             for expr in exprs:
-                expr = expr.replace('$__rate_interval', '5s').replace('$account', '.*').replace('$instance', '.*')
+                expr = expr.replace('$__rate_interval',
+                                    '5s').replace('$account', '.*').replace('$instance', '.*')
                 proc.wait_for(f'an answer to {expr}', lambda: prometheus.query(expr), 20)
-            # Without its comparison the expression of an alert must find series, unless they exist only in trouble.
+            # Without its comparison the expression of an alert must find series, unless they exist
+            # only in trouble.
             with open(RULES) as f:
                 rules = re.findall(r'alert: (\w+)\n +expr: (.*)', f.read())
             self.assertGreater(len(rules), 8)
             for name, expr in rules:
-                for metric in set(re.findall(r'\b(?:txrelay|process)_\w+|\bup\b', expr)) - {'txrelay_blocked_seconds'}:
-                    self.assertTrue(prometheus.query(f'{{__name__="{metric}"}}'), f'{name}: {metric}')
+                for metric in set(re.findall(r'\b(?:txrelay|process)_\w+|\bup\b',
+                                             expr)) - {'txrelay_blocked_seconds'}:
+                    self.assertTrue(prometheus.query(f'{{__name__="{metric}"}}'),
+                                    f'{name}: {metric}')
             self.assertEqual(prometheus.query('ALERTS{alertstate="firing"}'), [])

@@ -1,5 +1,5 @@
-"""Endpoints by names: several addresses of which some are no good, addresses that change, a resolver that fails or hangs. The
-names are the test's own (test/harness/names.c)."""
+"""Endpoints by names: several addresses of which some are no good, addresses that change, a
+resolver that fails or hangs. The names are the test's own (test/harness/names.c)."""
 import os
 import socket
 import struct

@@ -1,5 +1,5 @@
-"""What an account's policy and an operator decide: nonces lost to others, dispatch errors, a line that stands still, money
-(test/cases.md rows 4, 15, 21, 72, 112, 134; docs/sql.md)."""
+"""What an account's policy and an operator decide: nonces lost to others, dispatch errors, a line
+that stands still, money (test/cases.md rows 4, 15, 21, 72, 112, 134; docs/sql.md)."""
 import re
 import unittest
 from concurrent.futures import ThreadPoolExecutor
@@ -41,26 +41,31 @@ class Order(CaseTest):
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(write, range(4)))
         self.assert_once(world)
-        rows = world.rows('SELECT f.nonce FROM public.commits c JOIN txrelay.finished_transactions f ON f.id = c.tx ORDER BY c.n')
+        rows = world.rows('SELECT f.nonce FROM public.commits c '
+                          'JOIN txrelay.finished_transactions f ON f.id = c.tx ORDER BY c.n')
         self.assertEqual([r[0] for r in rows], list(range(32)))
 
     def test_a_relay_that_enqueues_does_not_wait_for_long(self):
         world = self.world()
         world.policy(order='strict')
         relay, call = world.relays[0], remark('by the relay')
-        ask = lambda: cli('enqueue', 'alice', '0x' + call.hex(), '--to', relay.address, check=False)  # noqa: E731
+        # noqa: E731
+        ask = lambda: cli('enqueue', 'alice', '0x' + call.hex(), '--to', relay.address, check=False)
         world.pg.query("SELECT txrelay.enqueue('alice', %s)", (remark('before'),))
         db = world.pg.connect(autocommit=False)
         with db.cursor() as cur:
             cur.execute("SELECT txrelay.enqueue('alice', %s)", (remark('open'),))
             done = ask()
             self.assertNotEqual(done.returncode, 0)
-            self.assertIn('account alice keeps the order of commits, and another transaction that enqueued for it is still open',
+            self.assertIn('account alice keeps the order of commits, and another transaction that '
+                          'enqueued for it is still open',
                           done.stderr)
         db.rollback()
         done = ask()
         self.assertEqual(done.returncode, 0, done.stderr)
-        proc.wait_for('both to end', lambda: world.pg.value("SELECT count(*) = 2 FROM txrelay.finished_transactions WHERE outcome = 'ok'"))
+        proc.wait_for('both to end', lambda: world.pg.value("SELECT count(*) = 2 "
+                                                            "FROM txrelay.finished_transactions "
+                                                            "WHERE outcome = 'ok'"))
 
 
 class Usurped(CaseTest):
@@ -72,14 +77,16 @@ class Usurped(CaseTest):
         return world
 
     def assert_requeued(self, world, tx, lost, now, foreign=None):
-        """Finalized at nonce `now`; the one that it lost is on record with the reason, and in its history."""
+        """Finalized at nonce `now`; the one that it lost is on record with the reason, and in its
+        history."""
         self.assertEqual(world.end(tx), ('ok', None))
         self.assertEqual(world.row(tx)['nonce'], now)
         (nonce, outcome, error), = world.given_up(tx)
         self.assertEqual((nonce, outcome), (lost, 'usurped'))
         if foreign:
             self.assertIn(foreign.hex(), error)
-        self.assertEqual([h['nonce'] for h in world.history(tx)][::len(world.history(tx)) - 1], [lost, now])
+        self.assertEqual([h['nonce'] for h in world.history(tx)][::len(world.history(tx)) - 1],
+                         [lost, now])
         self.assertNotEqual(world.attempts(lost)[0][4], 'included')
 
     def test_72_requeued_at_run_time(self):
@@ -96,8 +103,8 @@ class Usurped(CaseTest):
         world.wait_alert('did not sign')
 
     def test_4_requeued_when_the_pool_holds_a_stranger(self):
-        """1014 for the third of ten: a stranger's transaction is there. The other nine go on, the third gets the next
-        nonce."""
+        """1014 for the third of ten: a stranger's transaction is there. The other nine go on, the
+        third gets the next nonce."""
         world = self.requeuing()
         world.set(paused=True)
         foreign = world.foreign_send(2, remark('a stranger'), tip=1000)
@@ -107,11 +114,12 @@ class Usurped(CaseTest):
         world.set(paused=False)
         self.assert_once(world)
         self.assert_requeued(world, txs[2], 2, 10, foreign)
-        self.assertEqual([world.row(t)['nonce'] for t in txs[:2] + txs[3:]], [0, 1, 3, 4, 5, 6, 7, 8, 9])
+        self.assertEqual([world.row(t)['nonce'] for t in txs[:2] + txs[3:]],
+                         [0, 1, 3, 4, 5, 6, 7, 8, 9])
 
     def test_15_21_requeued_at_the_start(self):
-        """One nonce is used by its own bytes while nobody looks, one by a stranger's. The first ends by the chain's word,
-        the second is signed again at a new nonce."""
+        """One nonce is used by its own bytes while nobody looks, one by a stranger's. The first
+        ends by the chain's word, the second is signed again at a new nonce."""
         world = self.requeuing()
         world.set(paused=True)
         first, second = world.enqueue_many(['own bytes', 'pushed out'])
@@ -128,7 +136,8 @@ class Usurped(CaseTest):
     def test_134_requeued_after_it_was_dropped(self):
         """A lagging node takes our bytes and loses them; the nonce is used by another."""
         world = self.requeuing()
-        world.script(on_submit('accept_and_drop'), {'match': {'status': '*', 'times': 0}, 'action': 'omit'})
+        world.script(on_submit('accept_and_drop'),
+                     {'match': {'status': '*', 'times': 0}, 'action': 'omit'})
         world.set(paused=True)
         tx = world.enqueue('lost')
         proc.wait_for('it to be sent', lambda: world.submits())
@@ -138,7 +147,8 @@ class Usurped(CaseTest):
         self.assert_requeued(world, tx, 0, 1)
 
     def test_15_five_nonces_taken_from_a_full_line(self):
-        """Five strangers push out five of ours: each is requeued once, none is lost, none is executed twice."""
+        """Five strangers push out five of ours: each is requeued once, none is lost, none is
+        executed twice."""
         world = self.requeuing()
         world.set(paused=True)
         txs = world.enqueue_many([f'line {i}' for i in range(8)])
@@ -151,11 +161,13 @@ class Usurped(CaseTest):
         self.assertEqual(sorted(world.row(t)['nonce'] for t in txs), [0, 6, 7, 8, 9, 10, 11, 12])
 
     def test_requeue_keeps_what_was_asked_for(self):
-        """Key, deadline, tip and limits survive the way back to the outbox; the same key still gives the first id."""
+        """Key, deadline, tip and limits survive the way back to the outbox; the same key still
+        gives the first id."""
         world = self.requeuing()
         world.set(paused=True)
         call = remark('with options')
-        tx = world.put(call, key='order-9', tip=5, max_tip=50, deadline=("clock_timestamp() + interval '1 hour'",))
+        tx = world.put(call, key='order-9', tip=5, max_tip=50,
+                       deadline=("clock_timestamp() + interval '1 hour'",))
         world.wait_pool(1)
         world.foreign_send(0, remark('outside'), tip=10 ** 6)
         world.set(paused=False)
@@ -183,7 +195,8 @@ class Usurped(CaseTest):
 class Retries(CaseTest):
     def failing(self, times):
         world = self.world()
-        self.rule, = world.script({'match': {'dispatch': True, 'times': times}, 'action': INSUFFICIENT})
+        self.rule, = world.script({'match': {'dispatch': True, 'times': times},
+                                   'action': INSUFFICIENT})
         return world
 
     def test_none_by_default(self):
@@ -194,14 +207,17 @@ class Retries(CaseTest):
         self.assertEqual(world.given_up(tx), [])
 
     def test_two_retries_are_enough(self):
-        """Two dispatches fail, the third is the one that counts. Each has a nonce, and its error is on record."""
+        """Two dispatches fail, the third is the one that counts. Each has a nonce, and its error
+        is on record."""
         world = self.failing(2)
         tx = world.put('third time lucky', retries=2)
         self.assert_once(world)
         self.assertEqual((world.end(tx), world.row(tx)['nonce']), (('ok', None), 2))
-        self.assertEqual(world.given_up(tx), [(n, 'dispatch_error', 'Balances.InsufficientBalance') for n in (0, 1)])
+        self.assertEqual(world.given_up(tx),
+                         [(n, 'dispatch_error', 'Balances.InsufficientBalance') for n in (0, 1)])
         self.assertEqual([(h['nonce'], h['outcome'], h['error']) for h in world.history(tx)],
-                         [(0, 'included', 'Balances.InsufficientBalance'), (1, 'included', 'Balances.InsufficientBalance'),
+                         [(0, 'included', 'Balances.InsufficientBalance'),
+                          (1, 'included', 'Balances.InsufficientBalance'),
                           (2, 'included', None)])
 
     def test_two_retries_are_not_enough(self):
@@ -240,21 +256,24 @@ class Line(CaseTest):
     """The head of the line stands still."""
 
     def test_head_is_skipped_after_so_many_blocks(self):
-        """The author passes over one transaction for ever. The relay alerts, then gives it up: a filler takes its nonce and
-        those behind it go on."""
+        """The author passes over one transaction for ever. The relay alerts, then gives it up: a
+        filler takes its nonce and those behind it go on."""
         world = self.world()
         world.policy(skip_after_blocks=8)
         world.set(paused=True)
         txs = world.enqueue_many(['stands still', 'behind 1', 'behind 2'])
         first = next(x for x in world.wait_pool(3) if x.nonce == 0)
-        world.script({'match': {'include': True, 'hash': '0x' + first.hash.hex(), 'times': 0}, 'action': 'skip'})
+        world.script({'match': {'include': True, 'hash': '0x' + first.hash.hex(), 'times': 0},
+                      'action': 'skip'})
         start = world.best()
         world.set(paused=False)
         outcome, error = world.wait_end(txs[0])
         self.assertEqual(outcome, 'failed')
         self.assertRegex(error, r'held up the account for (8|9|\d\d) blocks')
-        block = world.pg.value('SELECT block_number FROM txrelay.finished_transactions WHERE id = %s', (txs[0],))
-        death = world.pg.value('SELECT min(era_death) FROM txrelay.attempts WHERE id = %s', (txs[0],))
+        block = world.pg.value('SELECT block_number FROM txrelay.finished_transactions '
+                               'WHERE id = %s', (txs[0],))
+        death = world.pg.value('SELECT min(era_death) FROM txrelay.attempts WHERE id = %s',
+                               (txs[0],))
         self.assertGreaterEqual(block - start, 8)
         self.assertLess(block, death - 10, 'before its era was over')
         figures = world.settle()
@@ -262,20 +281,24 @@ class Line(CaseTest):
         self.assertEqual([world.row(t)['nonce'] for t in txs], [0, 1, 2])
 
     def test_blocked_account_is_shown_until_it_moves(self):
-        """The node refuses the head of the line: the view names account, nonce, transaction and reason; with
-        skip_after_blocks it goes on by itself, and the view is empty."""
+        """The node refuses the head of the line: the view names account, nonce, transaction and
+        reason; with skip_after_blocks it goes on by itself, and the view is empty."""
         world = self.world()
         rule, = world.script(on_submit(refusal(1012), nonce=0, times=0))
         tx, behind = world.enqueue_many(['refused', 'behind it'])
-        row = proc.wait_for('the account to be shown', lambda: (row := world.blocked()) and row['reason'] and row)
+        row = proc.wait_for('the account to be shown',
+                            lambda: (row := world.blocked()) and row['reason'] and row)
         self.assertEqual((row['nonce'], row['id'], row['paused']), (0, tx, False))
         self.assertRegex(row['reason'], '(?i)banned')
         since = world.pg.value("SELECT since FROM txrelay.blocked_accounts WHERE account = 'alice'")
         world.wait_blocks(5)
-        self.assertEqual(world.pg.value("SELECT since FROM txrelay.blocked_accounts WHERE account = 'alice'"), since)
+        self.assertEqual(world.pg.value("SELECT since FROM txrelay.blocked_accounts "
+                                        "WHERE account = 'alice'"), since)
         self.assertIsNone(world.row(tx)['outcome'])
         world.policy(skip_after_blocks=5)
-        proc.wait_for('it to be given up', lambda: world.row(tx)['outcome'] or any(h['filler'] for h in world.history(tx)))
+        proc.wait_for('it to be given up',
+                      lambda: world.row(tx)['outcome']
+                      or any(h['filler'] for h in world.history(tx)))
         world.chain.rpc('dev_clearScript', {'id': rule})
         outcome, error = world.wait_end(tx)
         self.assertEqual(outcome, 'failed')
@@ -310,7 +333,8 @@ class Line(CaseTest):
 
 class Money(CaseTest):
     def test_low_balance_is_told(self):
-        """Once, with what there is and what there should be; and again when it went up and down again."""
+        """Once, with what there is and what there should be; and again when it went up and down
+        again."""
         world = self.world()
         world.policy(low_balance=str(5 * 10 ** 12))
         world.enqueue('while rich')
@@ -334,8 +358,8 @@ class Money(CaseTest):
         self.assert_once(world)
 
     def test_112_payment_hold_is_shown_and_ends_by_itself(self):
-        """The account cannot pay: it is held, which leaders and blocked_accounts show, nothing more gets a nonce, one
-        try a block at most; funded, it goes on."""
+        """The account cannot pay: it is held, which leaders and blocked_accounts show, nothing
+        more gets a nonce, one try a block at most; funded, it goes on."""
         world = self.world()
         world.enqueue('while it could')
         self.assert_once(world)
@@ -377,10 +401,12 @@ class Money(CaseTest):
         world.wait_suspension(None)
 
     def refuse_three_times(self, world, verdict):
-        world.script({'match': {'method': 'author_submitAndWatchExtrinsic', 'times': 3}, 'action': verdict})
+        world.script({'match': {'method': 'author_submitAndWatchExtrinsic', 'times': 3},
+                      'action': verdict})
 
     def test_r12_what_is_refused_for_now_waits(self):
-        """The policy lists it: the same bytes until the chain takes them. Without the list it ends at the first refusal."""
+        """The policy lists it: the same bytes until the chain takes them. Without the list it ends
+        at the first refusal."""
         world = self.world()
         for verdict in ({'verdict': 'ExhaustsResources'}, {'verdict': 'Custom', 'custom': 6}):
             with self.subTest(verdict):

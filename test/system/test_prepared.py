@@ -9,7 +9,8 @@ from harness.chain import remark
 from harness.leadership import Server
 from harness.world import World
 
-ASLEEP = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 9001 AND objsubid = 2 AND mode = 'ExclusiveLock'"
+ASLEEP = ("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 9001 "
+          "AND objsubid = 2 AND mode = 'ExclusiveLock'")
 
 
 class Prepared(unittest.TestCase):
@@ -44,7 +45,8 @@ class Prepared(unittest.TestCase):
             db.close()
 
     def finished(self, ident):
-        return self.world.pg.value('SELECT count(*) FROM txrelay.finished_transactions WHERE id = %s', (ident,)) == 1
+        return self.world.pg.value('SELECT count(*) FROM txrelay.finished_transactions '
+                                   'WHERE id = %s', (ident,)) == 1
 
     def test_asleep_it_is_refused_and_nothing_is_lost(self):
         with self.assertRaises(psycopg2.errors.FeatureNotSupported) as caught:
@@ -57,17 +59,21 @@ class Prepared(unittest.TestCase):
         self.assertFalse(self.finished(ident))
         self.world.pg.query("COMMIT PREPARED 'silent'")
         committed = time.monotonic()
-        proc.wait_for('the leader to have it', lambda: not self.world.pg.value('SELECT count(*) FROM txrelay.outbox'), 5)
-        print(f'\n  found {(time.monotonic() - committed) * 1000:.0f} ms after COMMIT PREPARED', end=' ')
+        proc.wait_for('the leader to have it',
+                      lambda: not self.world.pg.value('SELECT count(*) FROM txrelay.outbox'), 5)
+        print(f'\n  found {(time.monotonic() - committed) * 1000:.0f} ms after COMMIT PREPARED',
+              end=' ')
         self.world.settle()
 
     def hold_awake(self, db):
-        """An open transaction that enqueued while the leader was awake: it cannot fall asleep before its end."""
+        """An open transaction that enqueued while the leader was awake: it cannot fall asleep
+        before its end."""
         def held():
             self.world.enqueue(f'wake {len(self.world.committed)}')
             with db.cursor() as cur:
                 cur.execute("SELECT txrelay.enqueue('alice', %s)", (remark('suspension'),))
-                cur.execute("SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND classid = 9001")
+                cur.execute("SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() "
+                            "AND classid = 9001")
                 if cur.fetchone()[0]:
                     return True
             db.rollback()
@@ -81,8 +87,10 @@ class Prepared(unittest.TestCase):
         self.hold_awake(db)
         ident = self.prepare('loud')
         db.rollback()
-        proc.wait_for('what was awake to be done', lambda: not self.world.pg.value('SELECT count(*) FROM txrelay.outbox'), 30)
-        self.assertEqual(self.world.pg.value(ASLEEP), 0, 'one that is prepared keeps it awake as well')
+        proc.wait_for('what was awake to be done',
+                      lambda: not self.world.pg.value('SELECT count(*) FROM txrelay.outbox'), 30)
+        self.assertEqual(self.world.pg.value(ASLEEP), 0,
+                         'one that is prepared keeps it awake as well')
         self.world.pg.query("COMMIT PREPARED 'loud'")
         proc.wait_for('its end', lambda: self.finished(ident), 30)
         self.asleep()

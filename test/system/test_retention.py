@@ -1,4 +1,5 @@
-"""Retention as the service does it: partitions ahead, old ones dropped, leftovers removed, live rows untouched."""
+"""Retention as the service does it: partitions ahead, old ones dropped, leftovers removed, live
+rows untouched."""
 import json
 import re
 import unittest
@@ -39,7 +40,8 @@ class Retention(unittest.TestCase):
             world.wait_leader(two, 'bob')
             old, kept = world.enqueue('old'), world.enqueue('kept')
             keyed = world.pg.value("SELECT txrelay.enqueue('bob', '\\x00000478', key => 'k')")
-            proc.wait_for('three in the pool', lambda: len(world.chain.rpc('author_pendingExtrinsics')) == 3)
+            proc.wait_for('three in the pool',
+                          lambda: len(world.chain.rpc('author_pendingExtrinsics')) == 3)
             for _ in range(3):
                 world.chain.rpc('dev_newBlock', {'count': 1})
             ended = 'SELECT count(*) FROM txrelay.finished_transactions WHERE id IS NOT NULL'
@@ -53,25 +55,34 @@ class Retention(unittest.TestCase):
             waiting = world.pg.value("SELECT txrelay.enqueue('bob', '\\x00000479', key => 'w', "
                                      "not_before => now() + interval '1 h')")
 
-            removed = json.loads(cli('history', str(old), '--json', '--database', world.pg.dsn).stdout)['hash']
+            removed = json.loads(cli('history', str(old), '--json', '--database',
+                                     world.pg.dsn).stdout)['hash']
             self.assertIn('finished', self.by_hash(world, removed).stdout)
 
-            # Months pass: a partition of long ago, a month that nobody made, everything but `kept` is old.
-            month = world.pg.value("SELECT 'finished_transactions_' || to_char(now() AT TIME ZONE 'UTC' + interval '1 month', "
+            # Months pass: a partition of long ago, a month that nobody made, everything but `kept`
+            # is old.
+            month = world.pg.value("SELECT 'finished_transactions_' || to_char(now() AT TIME ZONE "
+                                   "'UTC' + interval '1 month', "
                                    "'YYYY\"m\"MM')")
             self.owner(world, f'DROP TABLE txrelay.{month}')
             # In one transaction: a run of retention in between would drop the empty partition.
             self.owner(world, "SELECT txrelay.ensure_partitions(0, '2020-01-15'); "
-                              "INSERT INTO txrelay.finished_transactions (id, account, outcome, created_at, finished_at) "
+                              "INSERT INTO txrelay.finished_transactions (id, account, outcome, "
+                              "created_at, finished_at) "
                               "VALUES (1000000, 1, 'ok', '2020-01-10', '2020-01-10')")
-            self.owner(world, "UPDATE txrelay.attempts SET ended_at = coalesce(ended_at, now()) - interval '3 days' "
+            self.owner(world, "UPDATE txrelay.attempts SET ended_at = coalesce(ended_at, now()) - "
+                              "interval '3 days' "
                               "WHERE id <> %s AND (ended_at IS NOT NULL OR id <> %s)", kept, live)
-            self.owner(world, "UPDATE txrelay.idempotency_keys SET created_at = now() - interval '3 days'")
+            self.owner(world, "UPDATE txrelay.idempotency_keys "
+                              "SET created_at = now() - interval '3 days'")
 
             proc.wait_for('the month to be made', lambda: month in self.partitions(world))
-            proc.wait_for('2020 to go', lambda: 'finished_transactions_2020m01' not in self.partitions(world))
+            proc.wait_for('2020 to go',
+                          lambda: 'finished_transactions_2020m01' not in self.partitions(world))
             proc.wait_for('the old attempt to go', lambda: not self.attempts(world, old))
-            proc.wait_for('the old key to go', lambda: world.pg.query('SELECT key FROM txrelay.idempotency_keys') == [('w',)])
+            proc.wait_for('the old key to go',
+                          lambda: world.pg.query('SELECT key FROM txrelay.idempotency_keys') == [
+                              ('w',)])
             self.assertEqual(world.pg.query('SELECT * FROM txrelay.status(1000000)'), [])
 
             self.assertEqual(self.attempts(world, kept), 1)
@@ -81,23 +92,28 @@ class Retention(unittest.TestCase):
                                                       world.pg.dsn).stdout.splitlines()]
                 self.assertEqual(len(history), 1 if tx == kept else 2)
                 for attempt in history:
-                    self.assertIn(f'"id":{tx},', self.by_hash(world, attempt['hash'], '--json').stdout)
+                    self.assertIn(f'"id":{tx},',
+                                  self.by_hash(world, attempt['hash'], '--json').stdout)
             gone = self.by_hash(world, removed, check=False)
             self.assertEqual((gone.returncode, gone.stdout), (1, ''))
-            self.assertIn(f'no attempt in this database (they are kept for retention.keep_days) with the hash {removed}',
+            self.assertIn('no attempt in this database (they are kept for retention.keep_days) '
+                          f'with the hash {removed}',
                           gone.stderr)
             for bad in ((removed[:-1],), (removed[2:],), (removed, str(kept))):
                 self.assertEqual(self.by_hash(world, *bad, check=False).returncode, 2)
-            for tx, word in ((old, 'finished'), (kept, 'finished'), (keyed, 'finished'), (live, 'pending'), (waiting, 'outbox')):
+            for tx, word in ((old, 'finished'), (kept, 'finished'), (keyed, 'finished'),
+                             (live, 'pending'), (waiting, 'outbox')):
                 self.assertIn(word, cli('status', str(tx), '--database', world.pg.dsn).stdout)
             for _ in range(3):
                 world.chain.rpc('dev_newBlock', {'count': 1})
-            self.assertEqual(cli('wait', str(live), '--timeout', '30', '--database', world.pg.dsn).returncode, 0)
+            self.assertEqual(cli('wait', str(live), '--timeout', '30', '--database',
+                                 world.pg.dsn).returncode, 0)
             logs = one.text() + two.text()
             self.assertRegex(logs, r'retention\.done made=1 ')
             self.assertRegex(logs, r'retention\.done .*dropped=1')
             self.assertNotIn('retention.failed', logs)
-            self.assertEqual(sum(int(n) for n in re.findall(r'dropped=(\d+)', logs)), 1, 'one relay did it')
+            self.assertEqual(sum(int(n) for n in re.findall(r'dropped=(\d+)', logs)), 1,
+                             'one relay did it')
             # A relay that stops in the middle of it stops in good order.
             self.assertEqual([one.stop(), two.stop()], [0, 0])
 
@@ -108,14 +124,16 @@ class Retention(unittest.TestCase):
             follower = world.relay('follower', extra=RETENTION)
             follower.wait_log('relay.running')
             self.owner(world, "SELECT txrelay.ensure_partitions(0, '2020-01-15')")
-            sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name ~ ' retention$'"
+            sessions = (
+                "SELECT count(*) FROM pg_stat_activity WHERE application_name ~ ' retention$'")
             tx = world.enqueue('meanwhile')
             proc.wait_for('it to end', lambda: not world.unfinished())
             self.assertIn('finished_transactions_2020m01', self.partitions(world))
             self.assertEqual(world.pg.value(sessions), 0)
             leader.kill()
             world.wait_leader(follower)
-            proc.wait_for('2020 to go', lambda: 'finished_transactions_2020m01' not in self.partitions(world))
+            proc.wait_for('2020 to go',
+                          lambda: 'finished_transactions_2020m01' not in self.partitions(world))
             self.assertIsNotNone(tx)
             world.settle()
 

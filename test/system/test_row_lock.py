@@ -1,5 +1,5 @@
-"""An operator's transaction that stays open keeps one account's row locked. That account waits; the others of the same relay
-go on (I10), and nobody's lead is lost but perhaps its own."""
+"""An operator's transaction that stays open keeps one account's row locked. That account waits;
+the others of the same relay go on (I10), and nobody's lead is lost but perhaps its own."""
 import time
 import unittest
 
@@ -25,11 +25,13 @@ class RowLock(unittest.TestCase):
         """While bob's row is locked: rounds of alice's, and bob's wait. Then all end."""
         operator = self.locked(world)
         waits = [world.enqueue(f'bob {i}', 'bob') for i in range(3)]
-        took = [self.ended(world, [world.enqueue(f'alice {i} {n}') for n in range(5)], 20) for i in range(6)]
+        took = [self.ended(world, [world.enqueue(f'alice {i} {n}') for n in range(5)], 20)
+                for i in range(6)]
         self.assertEqual(set(waits) & set(world.unfinished()), set(waits))
         operator.rollback()
         resumed = self.ended(world, waits, 60)
-        print(f'\nalice beside a locked row: {", ".join(f"{t:.2f}" for t in took)} s; bob after it {resumed:.2f} s')
+        print(f'\nalice beside a locked row: {", ".join(f"{t:.2f}" for t in took)} s; bob after it '
+              f'{resumed:.2f} s')
         self.assertLess(sorted(took)[len(took) // 2], 2)
         self.assertNotIn('leader.lost account=alice', relay.text())
         world.settle()
@@ -47,7 +49,8 @@ class RowLock(unittest.TestCase):
 
     def test_while_it_is_led(self):
         world, relay = self.world()
-        proc.wait_for('the lease', lambda: world.pg.value('SELECT bool_and(leased) FROM txrelay.leadership'), 30)
+        proc.wait_for('the lease', lambda: world.pg.value('SELECT bool_and(leased) '
+                                                          'FROM txrelay.leadership'), 30)
         self.ended(world, [world.enqueue(f'{a} first', a) for a in ('alice', 'bob')], 30)
         self.others_go_on(world, relay)
         self.assertNotIn('leader.lost', relay.text())

@@ -1,5 +1,5 @@
-"""A database whose schema is not that of the program: run and check name the difference and the way out, migrate mends what it
-can, and nobody leads before."""
+"""A database whose schema is not that of the program: run and check name the difference and the
+way out, migrate mends what it can, and nobody leads before."""
 import os
 import threading
 import unittest
@@ -13,7 +13,8 @@ from harness.world import World
 
 BY_HAND = ('REVOKE EXECUTE ON FUNCTION txrelay.leader_claim FROM txrelay_relay',
            'DROP FUNCTION txrelay.leader_renew',
-           "CREATE OR REPLACE FUNCTION txrelay.mid_submission(p_subject int) RETURNS boolean LANGUAGE sql AS 'SELECT false'")
+           "CREATE OR REPLACE FUNCTION txrelay.mid_submission(p_subject int) RETURNS boolean "
+           "LANGUAGE sql AS 'SELECT false'")
 
 
 def read_until_it_is_canceled(reader):
@@ -47,22 +48,26 @@ class Schema(unittest.TestCase):
             world.settle()
 
     def test_the_lock_of_migrations_in_other_hands(self):
-        """Any login may take an advisory lock. migrate does not wait for it for ever, and names who keeps it."""
+        """Any login may take an advisory lock. migrate does not wait for it for ever, and names
+        who keeps it."""
         with World() as world:
             relay = world.relay('one', start=False)
-            world.pg.query(f"ALTER DATABASE {world.pg.value('SELECT current_database()')} SET txrelay.migration_wait = '200ms'")
+            world.pg.query(f"ALTER DATABASE {world.pg.value('SELECT current_database()')} "
+                           "SET txrelay.migration_wait = '200ms'")
             keeper = psycopg2.connect(world.pg.dsn, application_name='a keeper')
             keeper.cursor().execute('SELECT pg_advisory_lock(9002, 0)')
             done = cli('migrate', '--config', relay.config, check=False)
             self.assertEqual(done.returncode, 1)
-            for word in ('kept the lock of migrations', f'backend {keeper.info.backend_pid}', 'a keeper', 'pg_terminate_backend'):
+            for word in ('kept the lock of migrations', f'backend {keeper.info.backend_pid}',
+                         'a keeper', 'pg_terminate_backend'):
                 self.assertIn(word, done.stdout + done.stderr)
             keeper.close()
             self.assertIn('nothing to do', cli('migrate', '--config', relay.config).stdout)
 
     def test_a_long_report_holds_up_no_application(self):
-        """migrate needs locks that a running SELECT has. It waits for them in short tries, between which applications enqueue and
-        the relay sends; it names the report; and it ends once the report has ended."""
+        """migrate needs locks that a running
+        SELECT has. It waits for them in short tries, between which applications enqueue and the
+        relay sends; it names the report; and it ends once the report has ended."""
         with World() as world:
             relay = world.relay('one')
             world.wait_leader(relay)
@@ -74,8 +79,10 @@ class Schema(unittest.TestCase):
             report = threading.Thread(target=read_until_it_is_canceled, args=[reader], daemon=True)
             report.start()
             proc.wait_for('the report to read', lambda: world.pg.value(
-                "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND wait_event = 'PgSleep'", [backend]))
-            migrate = proc.Process([proc.TXRELAY, 'migrate', '--config', relay.config], os.path.join(world.dir, 'migrate.log'))
+                "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND wait_event = 'PgSleep'",
+                [backend]))
+            migrate = proc.Process([proc.TXRELAY, 'migrate', '--config', relay.config],
+                                   os.path.join(world.dir, 'migrate.log'))
             proc.wait_for('the second try', lambda: 'tries=2' in migrate.text())
             application = world.pg.connect()
             self.addCleanup(application.close)
@@ -87,7 +94,8 @@ class Schema(unittest.TestCase):
                     world.committed[call] = cur.fetchone()[0]
             world.settle()
             self.assertTrue(migrate.alive(), migrate.text())
-            self.assertIn(f'backend {backend} (user postgres, application the report', migrate.text())
+            self.assertIn(f'backend {backend} (user postgres, application the report',
+                          migrate.text())
             world.pg.query('SELECT pg_cancel_backend(%s)', [backend])
             report.join()
             self.assertEqual(migrate.child.wait(120), 0, migrate.text())
@@ -107,15 +115,18 @@ class Schema(unittest.TestCase):
     def test_older(self):
         with World() as world:
             relay = world.relay('one', start=False)
-            last = world.pg.value('DELETE FROM txrelay.schema_version WHERE version = (SELECT max(version) FROM '
+            last = world.pg.value('DELETE FROM txrelay.schema_version '
+                                  'WHERE version = (SELECT max(version) FROM '
                                   'txrelay.schema_version) RETURNING version')
-            self.refused(relay, f'version {last - 1}, this program needs {last}', 'run txrelay migrate')
+            self.refused(relay, f'version {last - 1}, this program needs {last}',
+                         'run txrelay migrate')
 
     def test_an_edited_migration(self):
         with World() as world:
             relay = world.relay('one', start=False)
             ours = world.pg.value('SELECT checksum FROM txrelay.schema_version WHERE version = 1')
-            world.pg.query("UPDATE txrelay.schema_version SET checksum = 'edited' WHERE version = 1")
+            world.pg.query(
+                "UPDATE txrelay.schema_version SET checksum = 'edited' WHERE version = 1")
             words = ('0001_init.sql', 'edited', ours[:16], 'another build')
             self.refused(relay, *words)
             done = cli('migrate', '--config', relay.config, check=False)
@@ -124,9 +135,10 @@ class Schema(unittest.TestCase):
                 self.assertIn(word, done.stderr)
 
     def test_changed_under_a_relay_that_runs(self):
-        """At its next connect, or at the next statement that fails by it, the relay stops, says why, and goes on once migrate has
-        been run."""
-        cut = 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()'
+        """At its next connect, or at the next statement that fails by it, the relay stops, says
+        why, and goes on once migrate has been run."""
+        cut = ('SELECT pg_terminate_backend(pid) FROM pg_stat_activity '
+               'WHERE datname = current_database() AND pid <> pg_backend_pid()')
         for changes in ((BY_HAND[0], cut), (BY_HAND[1],), ('DROP FUNCTION txrelay.leader_due',)):
             with self.subTest(changes), World() as world:
                 relay = world.relay('one')

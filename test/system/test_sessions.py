@@ -1,4 +1,5 @@
-"""Role and database have every setting at its worst, and everything works (the settings one by one: test/schema/test_sessions.py)."""
+"""Role and database have every setting at its worst, and everything works (the settings one by
+one: test/schema/test_sessions.py)."""
 import importlib.util
 import json
 import os
@@ -13,8 +14,11 @@ from harness.chain import remark
 from harness.relay import cli
 from harness.world import World
 
-spec = importlib.util.spec_from_file_location('schema_sessions', os.path.join(proc.ROOT, 'test', 'schema', 'test_sessions.py'))
-TIMES = {'statement_timeout', 'transaction_timeout', 'lock_timeout', 'idle_session_timeout', 'idle_in_transaction_session_timeout'}
+spec = importlib.util.spec_from_file_location('schema_sessions',
+                                              os.path.join(proc.ROOT, 'test', 'schema',
+                                                           'test_sessions.py'))
+TIMES = {'statement_timeout', 'transaction_timeout', 'lock_timeout', 'idle_session_timeout',
+         'idle_in_transaction_session_timeout'}
 
 
 def worst():
@@ -35,27 +39,31 @@ class Sessions(unittest.TestCase):
             cur.execute('CREATE ROLE spoiled LOGIN IN ROLE txrelay_relay, txrelay_app')
             cur.execute('CREATE SCHEMA shadow; GRANT USAGE ON SCHEMA shadow TO public')
             cur.execute('SELECT name FROM pg_settings')
-            there = {n.lower() for n, in cur.fetchall()} | {'plpgsql.extra_errors', 'plpgsql.extra_warnings'}
+            there = {n.lower() for n, in cur.fetchall()} | {'plpgsql.extra_errors',
+                                                            'plpgsql.extra_warnings'}
             for name, value, _ in worst():
                 if name.lower() not in there:
                     continue
                 value = value if name in ('search_path', 'DateStyle') else f"'{value}'"
                 cur.execute(f'ALTER ROLE spoiled SET {name} = {value}')
-                # An application's own business: with plans that read whole tables they would make one another fail.
+                # An application's own business: with plans that read whole tables they would make
+                # one another fail.
                 if name not in TIMES | {'exit_on_error'} and not name.startswith('enable_'):
                     cur.execute(f'ALTER DATABASE {world.pg.database} SET {name} = {value}')
         db.close()
         return world.pg.dsn_of(world.pg.database, 'spoiled')
 
     def test_r1_all_settings_at_their_worst(self):
-        """Two relays, a reader, every command, and applications in serializable transactions whose commits no relay makes fail."""
+        """Two relays, a reader, every command, and applications in serializable transactions whose
+        commits no relay makes fail."""
         with World('--block-ms', '300') as world:
             dsn = self.spoil(world)
             first = world.relay('first', dsn=dsn)
             world.wait_leader(first)
             second = world.relay('second', dsn=dsn)
             second.wait_log('relay.running')
-            tail = proc.Process([proc.TXRELAY, 'tail', '--json', '--database', dsn], f'{world.dir}/tail.log')
+            tail = proc.Process([proc.TXRELAY, 'tail', '--json', '--database', dsn],
+                                f'{world.dir}/tail.log')
             proc.wait_for('tail to listen', lambda: 'tail.live' in tail.text())
             until, failed = time.monotonic() + 3, []
 
@@ -67,7 +75,8 @@ class Sessions(unittest.TestCase):
                     call = remark(f'worst {number} {n}')
                     try:
                         with db, db.cursor() as cur:
-                            cur.execute('SELECT txrelay.enqueue(%s, %s), pg_sleep(0.02)', ('alice', call))
+                            cur.execute('SELECT txrelay.enqueue(%s, %s), pg_sleep(0.02)',
+                                        ('alice', call))
                             world.committed[call] = cur.fetchone()[0]
                     except psycopg2.Error as error:
                         world.committed.pop(call, None)
@@ -78,32 +87,41 @@ class Sessions(unittest.TestCase):
                 t.start()
             for t in threads:
                 t.join()
-            # With each other serializable transactions may fail, once in hundreds; with relays that were serializable
-            # too, every second one did (R1).
+            # With each other serializable transactions may fail, once in hundreds; with relays that
+            # were serializable too, every second one did (R1).
             self.assertEqual([e for e in failed if 'could not serialize' not in e], [])
             self.assertLess(len(failed), 2 + len(world.committed) // 50)
             self.assertGreater(len(world.committed), 20)
-            tx = int(cli('enqueue', 'alice', '0x' + remark('by command').hex(), '--database', dsn).stdout)
+            tx = int(cli('enqueue', 'alice', '0x' + remark('by command').hex(), '--database',
+                         dsn).stdout)
             world.committed[remark('by command')] = tx
             first.kill()
-            self.assertEqual(cli('wait', str(tx), '--for', 'finalized', '--timeout', '60', '--database', dsn).returncode, 0)
+            self.assertEqual(cli('wait', str(tx), '--for', 'finalized', '--timeout', '60',
+                                 '--database', dsn).returncode, 0)
             world.settle()
-            for command in (('status', str(tx)), ('history', str(tx)), ('accounts',), ('blocked',), ('policy', 'alice')):
+            for command in (('status', str(tx)), ('history', str(tx)), ('accounts',), ('blocked',),
+                            ('policy', 'alice')):
                 cli(*command, '--database', dsn)
-            proc.wait_for('the reader to have every end', lambda: sum('"outcome":"ok"' in line for line in tail.text().splitlines())
+            proc.wait_for('the reader to have every end',
+                          lambda: sum('"outcome":"ok"' in line for line in tail.text().splitlines())
                           >= len(world.committed))
-            ends = [json.loads(line) for line in tail.text().splitlines() if line.startswith('{') and '"outcome":"ok"' in line]
+            ends = [json.loads(line) for line in tail.text().splitlines() if line.startswith('{')
+                    and '"outcome":"ok"' in line]
             self.assertEqual({e['id'] for e in ends}, set(world.committed.values()))
             for relay in world.relays:
-                for word in ('election.renewal_failed', 'retention.failed', 'code=DB_SERIALIZATION'):
+                for word in ('election.renewal_failed', 'retention.failed',
+                             'code=DB_SERIALIZATION'):
                     self.assertNotIn(word, relay.text())
             self.assertNotIn('stale', tail.text())
 
     def test_settings_that_no_list_has(self):
-        """Every other one that a role may have, at its least and at its most: nothing of ours depends on them."""
+        """Every other one that a role may have, at its least and at its most: nothing of ours
+        depends on them."""
         listed = {name.lower() for name, _, _ in worst()}
-        elsewhere = {'session_replication_role', 'default_transaction_read_only', 'role', 'session_authorization', 'transaction_isolation',
-                     'transaction_read_only', 'transaction_deferrable', 'seed', 'zero_damaged_pages', 'ignore_checksum_failure',
+        elsewhere = {'session_replication_role', 'default_transaction_read_only', 'role',
+                     'session_authorization', 'transaction_isolation',
+                     'transaction_read_only', 'transaction_deferrable', 'seed',
+                     'zero_damaged_pages', 'ignore_checksum_failure',
                      'debug_discard_caches',  # a hundred times slower
                      'max_stack_depth'}  # its most is the system's
         for at in (0, -1):
@@ -112,9 +130,12 @@ class Sessions(unittest.TestCase):
                 with root, root.cursor() as cur:
                     cur.execute('DROP ROLE IF EXISTS extreme')
                     cur.execute('CREATE ROLE extreme LOGIN IN ROLE txrelay_relay, txrelay_app')
-                    cur.execute("SELECT name, CASE vartype WHEN 'bool' THEN ARRAY[CASE setting WHEN 'on' THEN 'off' ELSE 'on' END] WHEN 'enum' THEN "
-                                "array_remove(enumvals, setting) ELSE ARRAY[min_val, max_val] END FROM pg_settings "
-                                "WHERE context IN ('user', 'superuser') AND vartype <> 'string' AND name !~ '^(log|debug|trace)_' ORDER BY 1")
+                    cur.execute("SELECT name, CASE vartype WHEN 'bool' THEN ARRAY[CASE setting "
+                                "WHEN 'on' THEN 'off' ELSE 'on' END] WHEN 'enum' THEN "
+                                "array_remove(enumvals, setting) ELSE ARRAY[min_val, max_val] END "
+                                "FROM pg_settings "
+                                "WHERE context IN ('user', 'superuser') AND vartype <> 'string' "
+                                "AND name !~ '^(log|debug|trace)_' ORDER BY 1")
                     for name, values in cur.fetchall():
                         if name.lower() not in listed | elsewhere and values:
                             cur.execute(f"ALTER ROLE extreme SET {name} = '{values[at]}'")
@@ -125,9 +146,11 @@ class Sessions(unittest.TestCase):
                 relay = world.relay('one', dsn=dsn, extra='retention:\n  interval_ms: 200\n')
                 world.wait_leader(relay)
                 tx = world.enqueue('in a session of extremes')
-                self.assertEqual(cli('wait', str(tx), '--for', 'finalized', '--timeout', '60', '--database', dsn).returncode, 0)
+                self.assertEqual(cli('wait', str(tx), '--for', 'finalized', '--timeout', '60',
+                                     '--database', dsn).returncode, 0)
                 world.settle()
-                for word in ('election.renewal_failed', 'retention.failed', 'store.refused', 'stale'):
+                for word in ('election.renewal_failed', 'retention.failed', 'store.refused',
+                             'stale'):
                     self.assertNotIn(word, relay.text())
 
     def test_r1_check_names_what_a_pooler_keeps_from_the_relay(self):
@@ -137,7 +160,8 @@ class Sessions(unittest.TestCase):
             relay.configure('database', work_url=f'"{url}"')
             done = cli('check', '--config', relay.config, check=False)
             self.assertNotIn('work_url  ', done.stdout.split('connections')[1])
-            world.pg.query(f"ALTER DATABASE {world.pg.database} SET default_transaction_isolation = 'serializable'")
+            world.pg.query(f"ALTER DATABASE {world.pg.database} "
+                           "SET default_transaction_isolation = 'serializable'")
             process.kill()
             process, url = bouncer.start(world)  # sessions of the former one began before
             relay = world.relay('other', start=False)

@@ -1,5 +1,6 @@
-"""Extrinsics that were signed elsewhere: sent as they are, followed to the end, never signed again; a hole below is told and
-not filled (schema/functions/08_enqueue_signed.sql, relay/core/tx/presigned.c)."""
+"""Extrinsics that were signed elsewhere: sent as they are, followed to the end, never signed
+again; a hole below is told and not filled (schema/functions/08_enqueue_signed.sql,
+relay/core/tx/presigned.c)."""
 import unittest
 
 import psycopg2
@@ -13,7 +14,8 @@ FAST = {'heartbeat_ms': 400, 'expiry_1_ms': 2000, 'expiry_2_ms': 4000, 'margin_m
 
 
 def keyless(public):
-    return {'accounts': (), 'extra': f'  - alias: alice\n    scheme: sr25519\n    account: {ss58(public)}\n'}
+    return {'accounts': (), 'extra': '  - alias: alice\n    scheme: sr25519\n    account: '
+                                     f'{ss58(public)}\n'}
 
 
 class Signed(unittest.TestCase):
@@ -31,27 +33,35 @@ class Signed(unittest.TestCase):
         return tx
 
     def row(self, world, tx):
-        return dict(zip(('stage', 'state', 'nonce', 'hash', 'outcome', 'error', 'attempts'), world.pg.query(
-            'SELECT stage, state, nonce, hash, outcome, error, attempts FROM txrelay.status(%s)', (tx,))[0]))
+        return dict(zip(('stage', 'state', 'nonce', 'hash', 'outcome', 'error', 'attempts'),
+                        world.pg.query(
+            'SELECT stage, state, nonce, hash, outcome, error, attempts FROM txrelay.status(%s)',
+            (tx,))[0]))
 
     def end(self, world, tx, seconds=60):
         proc.wait_for(f'the end of {tx}', lambda: self.row(world, tx)['outcome'], seconds)
         return self.row(world, tx)
 
     def pooled(self, world, extrinsic):
-        proc.wait_for('the pool to have it', lambda: '0x' + extrinsic.raw.hex() in world.chain.rpc('author_pendingExtrinsics'))
+        proc.wait_for('the pool to have it',
+                      lambda: '0x'
+                      + extrinsic.raw.hex() in world.chain.rpc('author_pendingExtrinsics'))
 
     def attempts(self, world, tx):
-        return [bytes(r[0]) for r in world.pg.query('SELECT extrinsic FROM txrelay.attempts WHERE id = %s', (tx,))]
+        return [bytes(r[0]) for r in world.pg.query('SELECT extrinsic FROM txrelay.attempts '
+                                                    'WHERE id = %s', (tx,))]
 
     def test_key_not_at_the_relay(self):
         world = self.start()
-        signed = [world.signer.extrinsic(n, remark(f'elsewhere {n}'), period=64 if n % 2 else 0) for n in range(4)]
+        signed = [world.signer.extrinsic(n, remark(f'elsewhere {n}'), period=64 if n % 2 else 0)
+                  for n in range(4)]
         txs = [self.enqueue(world, x, f'key {n}') for n, x in enumerate(signed)]
-        self.assertEqual([self.enqueue(world, signed[0], 'key 0'), self.enqueue(world, signed[0])], [txs[0]] * 2)
+        self.assertEqual([self.enqueue(world, signed[0], 'key 0'), self.enqueue(world, signed[0])],
+                         [txs[0]] * 2)
         for tx, x in zip(txs, signed):
             row = self.end(world, tx)
-            self.assertEqual((row['outcome'], row['error'], row['hash']), ('ok', None, '0x' + x.hash.hex()))
+            self.assertEqual((row['outcome'], row['error'], row['hash']),
+                             ('ok', None, '0x' + x.hash.hex()))
             self.assertEqual(self.attempts(world, tx), [x.raw])
         with self.assertRaises(psycopg2.Error) as caught:
             world.enqueue('plain')
@@ -60,7 +70,8 @@ class Signed(unittest.TestCase):
         self.assertEqual(world.settle()['finalized'], 4)
 
     def test_beside_calls_of_the_same_account(self):
-        """It has its nonce when that is the next one or is free; what runs into it goes round it."""
+        """It has its nonce when that is the next one or is free; what runs into it goes round
+        it."""
         world = self.start(key=True)
         ahead = self.enqueue(world, world.signer.extrinsic(2, remark('third')))
         proc.wait_for('it waits', lambda: self.row(world, ahead)['error'])
@@ -91,7 +102,8 @@ class Signed(unittest.TestCase):
         world.relays[0].kill()
         world.chain.rpc('dev_dropPool', {})
         world.wait_leader(world.relay('two', **world.access))
-        world.chain.rpc('dev_newBlock', {'count': 1, 'empty': True}) # a beat; it may have been sent before it
+        # a beat; it may have been sent before it
+        world.chain.rpc('dev_newBlock', {'count': 1, 'empty': True})
         self.pooled(world, signed)
         world.chain.rpc('dev_set', {'block_ms': 100})
         self.assertEqual(self.end(world, tx)['outcome'], 'ok')
@@ -110,7 +122,8 @@ class Signed(unittest.TestCase):
         world.chain.rpc('dev_set', {'block_ms': 100})
         self.assertEqual(self.end(world, tx)['outcome'], 'ok')
         self.assertEqual(self.attempts(world, tx), [signed.raw])
-        self.assertGreaterEqual(len([s for s in world.chain.submits() if s['hash'] == '0x' + signed.hash.hex()]), 4)
+        self.assertGreaterEqual(len([s for s in world.chain.submits() if s['hash'] == '0x'
+                                     + signed.hash.hex()]), 4)
         world.settle()
 
     def test_bytes_that_cannot_be_right(self):
@@ -120,13 +133,16 @@ class Signed(unittest.TestCase):
         other = world.signer.extrinsic(0, remark('other chain'), genesis=b'\x11' * 32)
         runtime = world.signer.extrinsic(0, remark('other runtime'), spec=99, period=64)
         cut = world.signer.extrinsic(0, b'\x00\x00\xff\xff')
-        for raw, said in ((bytes(broken), 'signature'), (other.raw, 'genesis'), (runtime.raw, 'spec version 100'),
+        for raw, said in ((bytes(broken), 'signature'), (other.raw, 'genesis'),
+                          (runtime.raw, 'spec version 100'),
                           (cut.raw, 'System')):
             row = self.end(world, world.pg.value('SELECT txrelay.enqueue_signed(%s)', (raw,)))
             self.assertEqual(row['outcome'], 'failed')
             self.assertIn(said, row['error'])
         self.assertEqual(world.chain.submits(), [])
-        self.assertEqual(self.end(world, self.enqueue(world, world.signer.extrinsic(0, remark('right'))))['outcome'], 'ok')
+        self.assertEqual(
+            self.end(world, self.enqueue(world, world.signer.extrinsic(0, remark('right'))))[
+                'outcome'], 'ok')
         world.settle()
 
     def test_era_over_before_it_came(self):
@@ -151,7 +167,8 @@ class Signed(unittest.TestCase):
         world.settle()
 
     def test_runtime_upgrade(self):
-        """What was signed for the old runtime cannot get in any more: it ends when that is certain, and is not signed again."""
+        """What was signed for the old runtime cannot get in any more: it ends when that is
+        certain, and is not signed again."""
         world = self.start('--block-ms', '0')
         signed = world.signer.extrinsic(0, remark('old runtime'), period=16)
         tx = self.enqueue(world, signed)
@@ -172,11 +189,14 @@ class Signed(unittest.TestCase):
         row = self.end(world, self.enqueue(world, world.signer.extrinsic(0, remark('relayed'))))
         self.assertEqual(row['outcome'], 'usurped')
         self.assertIn('nonce 0 was used', row['error'])
-        self.assertEqual(self.end(world, self.enqueue(world, world.signer.extrinsic(1, remark('next'))))['outcome'], 'ok')
+        self.assertEqual(
+            self.end(world, self.enqueue(world, world.signer.extrinsic(1, remark('next'))))[
+                'outcome'], 'ok')
         world.settle()
 
     def test_sent_by_the_signer_as_well(self):
-        """Before it was enqueued, and while it waits below a hole: its own bytes used the nonce, so it ends well."""
+        """Before it was enqueued, and while it waits below a hole: its own bytes used the nonce,
+        so it ends well."""
         world = self.start()
         first = world.signer.extrinsic(0, remark('twice'), period=64)
         world.chain.rpc('author_submitExtrinsic', '0x' + first.raw.hex())
@@ -193,7 +213,8 @@ class Signed(unittest.TestCase):
     def test_a_hole_is_told_and_closed_by_its_own_bytes(self):
         world = self.start()
         last = self.enqueue(world, world.signer.extrinsic(2, remark('two')))
-        self.assertTrue(world.relays[0].wait_log('account.alert.*what is missing below it is not filled'))
+        self.assertTrue(world.relays[0].wait_log('account.alert.*what is missing below it is not '
+                                                 'filled'))
         account, nonce, tx, state, reason = world.pg.query(
             'SELECT account, nonce, id, state, reason FROM txrelay.blocked_accounts')[0]
         self.assertEqual((account, nonce, tx, state), ('alice', 2, last, 'queued'))
@@ -209,7 +230,8 @@ class Signed(unittest.TestCase):
         self.assertEqual([self.end(world, tx)['outcome'] for tx in (middle, last)], ['ok', 'ok'])
         self.assertEqual(world.pg.query('SELECT * FROM txrelay.blocked_accounts'), [])
         world.settle()
-        proc.wait_for('nothing to be blocked', lambda: not world.pg.query('SELECT * FROM txrelay.blocked_accounts'))
+        proc.wait_for('nothing to be blocked',
+                      lambda: not world.pg.query('SELECT * FROM txrelay.blocked_accounts'))
     def test_cancel_and_bump(self):
         world = self.start('--block-ms', '0')
         waits = self.enqueue(world, world.signer.extrinsic(5, remark('waits')))
@@ -232,7 +254,8 @@ class Signed(unittest.TestCase):
         world.settle()
 
     def test_cancelled_where_the_relay_has_the_key(self):
-        """A filler with a higher tip takes the nonce; the bytes themselves are never signed again."""
+        """A filler with a higher tip takes the nonce; the bytes themselves are never signed
+        again."""
         world = self.start('--block-ms', '0', key=True)
         signed = world.signer.extrinsic(0, remark('in the pool'))
         tx = self.enqueue(world, signed)

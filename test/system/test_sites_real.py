@@ -1,5 +1,6 @@
-"""Sites with all real parts: a Postgres and relays for each, links over TLS between them, one chain. What each database has on
-record is compared with the chain: every transaction takes effect once."""
+"""Sites with all real parts: a Postgres and relays for each, links over TLS between them, one
+chain. What each database has on record is compared with the chain: every transaction takes effect
+once."""
 import unittest
 
 from harness import proc
@@ -23,10 +24,12 @@ class SitesTest(unittest.TestCase):
             for site in (a, b):
                 site.enqueue(1)
             sites.settle()
-            self.assertEqual(set(a.coordinators()), set(b.coordinators()))  # one of them coordinated both
+            # one of them coordinated both
+            self.assertEqual(set(a.coordinators()), set(b.coordinators()))
             self.assertEqual(len(a.coordinators()), 1)
             # A sender keeps the guard and the deadline of its transactions, whoever coordinates.
-            ended = [site.fails('spec_version => 1') + site.fails('deadline_block => 1') for site in (a, b)]
+            ended = [site.fails('spec_version => 1') + site.fails('deadline_block => 1')
+                     for site in (a, b)]
             self.assertEqual(ended, [['failed', 'expired']] * 2)
             for site in (a, b):
                 site.enqueue(20)
@@ -80,24 +83,34 @@ class SitesTest(unittest.TestCase):
                 with open(relay.config, 'w') as file:
                     file.write(changed)
                 said = cli('check', '--config', relay.config).stdout
-                warned = [line.split(None, 2)[2] for line in said.splitlines() if line.startswith('  warn  sites')]
-                in_use = [line for line in warned if 'is in use: by this relay if it runs' in line]  # and it does
+                warned = [line.split(None, 2)[2] for line in said.splitlines()
+                          if line.startswith('  warn  sites')]
+                # and it does
+                in_use = [line for line in warned if 'is in use: by this relay if it runs' in line]
                 self.assertEqual(len(in_use), 1, said)
                 return [line for line in warned if line not in in_use]
-            others = sorted(f'site {s.name} ({address})' for s in sites.all[1:] for address in s.addresses)
+            others = sorted(f'site {s.name} ({address})' for s in sites.all[1:]
+                            for address in s.addresses)
             self.assertEqual(check(), [])
-            self.assertEqual(sorted(check(('range_blocks: 500', 'range_blocks: 400\n  era_blocks: 32\n  approvals: 1\n  silence_is_down: true'))),
+            self.assertEqual(sorted(check(('range_blocks: 500', 'range_blocks: 400\n  era_blocks: '
+                                                                '32\n  approvals: 1\n  '
+                                                                'silence_is_down: true'))),
                              [f"account alice: {who} is configured differently; silence_is_down is "
-                              'false there, and true here; range_blocks is 500 there, and 400 here; approvals is 0 there, and 1 here; '
+                              'false there, and true here; range_blocks is 500 there, and 400 '
+                              'here; approvals is 0 there, and 1 here; '
                               'era_blocks is 64 there, and 32 here' for who in others])
-            self.assertEqual(sorted(check(('sites: [a, b, c]', 'sites: [a, b]\n    sites_policy: sticky'))),
+            self.assertEqual(sorted(check(('sites: [a, b, c]', 'sites: [a, b]\n    sites_policy: '
+                                                               'sticky'))),
                              [f"account alice: {who} is configured differently; its sites are "
-                              'a, b, c there, and a, b here; sites_policy is rotate there, and sticky here' for who in others])
+                              'a, b, c there, and a, b here; sites_policy is rotate there, and '
+                              'sticky here' for who in others])
             sites.all[1].relays[1].kill()
-            self.assertEqual([line.split(': ')[1] for line in check()], [f'no link to {sites.all[1].addresses[1]}'])
+            self.assertEqual([line.split(': ')[1] for line in check()],
+                             [f'no link to {sites.all[1].addresses[1]}'])
 
     def test_a_burst_takes_few_statements(self):
-        """What is signed at a time is granted, and dispatched, in one statement: else a site falls behind its chain."""
+        """What is signed at a time is granted, and dispatched, in one statement: else a site falls
+        behind its chain."""
         def requests():
             return sum(site.relays[0].status()['requests']['started_total'] for site in sites.all)
         with Sites(2) as sites:
@@ -110,7 +123,8 @@ class SitesTest(unittest.TestCase):
                 site.enqueue(500)
             sites.settle()
             more, blocks = requests() - before, sites.chain.finalized_number() - block
-            self.assertLess(more, 300 + 6 * blocks, f'1000 transactions in {blocks} blocks')  # a block is a statement at each site
+            # a block is a statement at each site
+            self.assertLess(more, 300 + 6 * blocks, f'1000 transactions in {blocks} blocks')
 
     def test_three_sites_with_two_relays_each(self):
         with Sites(3, relays=2) as sites:

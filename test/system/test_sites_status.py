@@ -1,4 +1,5 @@
-"""What applications see of transactions of an account that has sites, whichever site coordinates: the same words at each."""
+"""What applications see of transactions of an account that has sites, whichever site coordinates:
+the same words at each."""
 import json
 import select
 import unittest
@@ -29,7 +30,8 @@ class Ear:
         found = {}
         for note in self.connection.notifies:
             said = json.loads(note.payload)
-            found.setdefault(said['id'], []).append(said.get('state') or said.get('outcome', 'back'))
+            found.setdefault(said['id'],
+                             []).append(said.get('state') or said.get('outcome', 'back'))
         return found
 
 
@@ -43,17 +45,21 @@ class Statuses(unittest.TestCase):
             last, sent = sites.chain.finalized_number() + 46, {}
             for site in sites.all:
                 call = remark(f'in time at {site.name}')
-                sent[call] = site.pg.value('SELECT txrelay.enqueue(%s, %s, deadline_block => %s, tip => 7)', ('alice', call, last))
+                sent[call] = site.pg.value(
+                    'SELECT txrelay.enqueue(%s, %s, deadline_block => %s, tip => 7)',
+                    ('alice', call, last))
                 site.committed[call] = sent[call]
             sites.settle()
-            self.assertEqual(len({tuple(site.coordinators()) for site in sites.all}), 1)  # one of them coordinated both
+            # one of them coordinated both
+            self.assertEqual(len({tuple(site.coordinators()) for site in sites.all}), 1)
             on_chain = {x.call: (number, x) for number, _, _, x in sites.chain.walk()}
             for site in sites.all:
                 for call, tx in site.committed.items():
                     number, x = on_chain[call]
                     self.assertEqual(x.tip, 7)
                     self.assertLessEqual(number, last)
-                    tip, death = site.pg.query('SELECT tip, era_death FROM txrelay.history(%s)', (tx,))[0]
+                    tip, death = site.pg.query('SELECT tip, era_death FROM txrelay.history(%s)',
+                                               (tx,))[0]
                     self.assertEqual(tip, 7)
                     self.assertLessEqual(death, last)
     def test_a_reaped_account_is_held_at_every_site(self):
@@ -62,25 +68,30 @@ class Statuses(unittest.TestCase):
             for site in sites.all:
                 site.enqueue(2)
             sites.settle()
-            address = sites.all[0].pg.value("SELECT address FROM txrelay.accounts WHERE alias = 'alice'")
+            address = sites.all[0].pg.value(
+                "SELECT address FROM txrelay.accounts WHERE alias = 'alice'")
             for free in (0, 10 ** 18):
                 sites.chain.rpc('dev_setBalance', {'account': address, 'free': str(free)})
             for site in sites.all:
                 site.enqueue(1)
             for site in sites.all:
                 def blocked(site=site):
-                    return [r for r in site.pg.query('SELECT reason FROM txrelay.blocked_accounts') if r[0] and 'reaped' in r[0]]
+                    return [r for r in site.pg.query('SELECT reason FROM txrelay.blocked_accounts')
+                            if r[0] and 'reaped' in r[0]]
                 (text,), = proc.wait_for('the obstacle', blocked, 60)
-                self.assertRegex(text, r'nonce is 0 at block \d+ and was 4: the account was reaped; pause it')
+                self.assertRegex(text, r'nonce is 0 at block \d+ and was 4: the account was '
+                                       r'reaped; pause it')
             used = sites.chain.finalized_number()
             proc.wait_for('some blocks', lambda: sites.chain.finalized_number() > used + 20, 30)
             self.assertEqual([x.call for _, _, _, x in sites.chain.walk(used)], [])
-            self.assertEqual([site.pg.value("SELECT count(*) FROM txrelay.finished_transactions WHERE id IS NOT NULL") for site in sites.all],
+            self.assertEqual([site.pg.value("SELECT count(*) FROM txrelay.finished_transactions "
+                                            "WHERE id IS NOT NULL") for site in sites.all],
                              [2, 2])
             # The way out that the text and docs/sites.md name.
             for site in sites.all:
                 site.pg.query("SELECT txrelay.account_pause('alice', 'reaped')")
-            proc.wait_for('the eras of the former life to end', lambda: sites.chain.finalized_number() > used + 70, 60)
+            proc.wait_for('the eras of the former life to end',
+                          lambda: sites.chain.finalized_number() > used + 70, 60)
             for site in sites.all:
                 site.pg.query("SELECT txrelay.account_unsite('alice')")
             for site in sites.all:
@@ -101,12 +112,16 @@ class Statuses(unittest.TestCase):
             sites.settle()
             for site, ear in zip(sites.all, ears):
                 ids = set(site.committed.values())
-                heard = proc.wait_for('the last word', lambda ear=ear, ids=ids: (lambda s: s if ids == {
+                heard = proc.wait_for('the last word', lambda ear=ear,
+                                      ids=ids: (lambda s: s if ids == {
                     i for i, words in s.items() if words[-1] == 'ok'} else None)(ear.states()), 10)
                 for tx, words in heard.items():
-                    told = [w for i, w in enumerate(words) if not i or words[i - 1] != w]  # a fork of the chain may repeat one
-                    self.assertEqual(told, ['signed', 'broadcast', 'in_block', 'finalized', 'ok'], f'{tx} at {site.name}: {words}')
-                self.assertEqual(site.pg.value('SELECT count(*) FROM txrelay.finished_transactions WHERE in_block_at >= finished_at'), 0)
+                    # a fork of the chain may repeat one
+                    told = [w for i, w in enumerate(words) if not i or words[i - 1] != w]
+                    self.assertEqual(told, ['signed', 'broadcast', 'in_block', 'finalized', 'ok'],
+                                     f'{tx} at {site.name}: {words}')
+                self.assertEqual(site.pg.value('SELECT count(*) FROM txrelay.finished_transactions '
+                                               'WHERE in_block_at >= finished_at'), 0)
 
 
 if __name__ == '__main__':

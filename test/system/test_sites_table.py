@@ -1,4 +1,5 @@
-"""test/sites.md names the tests whose names begin with the rows of sites (P01 to P103): all of them, and none that is gone."""
+"""test/sites.md names the tests whose names begin with the rows of sites (P01 to P103): all of
+them, and none that is gone."""
 import glob
 import os
 import re
@@ -10,7 +11,8 @@ TEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
 def tests():
     """{(row, test)}: a name begins with the numbers of its rows."""
     found = set()
-    for path in glob.glob(os.path.join(TEST, 'unit', 'site', '*.c')) + [os.path.join(TEST, 'schema', 'test_sites.py')]:
+    for path in glob.glob(os.path.join(TEST, 'unit', 'site', '*.c')) + [os.path.join(TEST, 'schema',
+                                                                                  'test_sites.py')]:
         with open(path) as file:
             text = file.read()
         place = os.path.basename(path).split('.')[0]

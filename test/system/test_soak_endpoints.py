@@ -1,8 +1,10 @@
-"""Three relays behind four endpoints that are no good for everything: one takes 10 requests a second, one keeps 10 blocks, one is
-5 blocks behind, one closes methods. Each is away in turn, at the end all of them at once. Every transaction ends `ok`, the
-promises hold, and no account stands still for longer than the time for which no endpoint was there.
+"""Three relays behind four endpoints that are no good for everything: one takes 10 requests a
+second, one keeps 10 blocks, one is 5 blocks behind, one closes methods. Each is away in turn, at
+the end all of them at once. Every transaction ends `ok`, the promises hold, and no account stands
+still for longer than the time for which no endpoint was there.
 
-./dev soak endpoints: 5,000 transactions over 20 minutes. The system lane: 60 transactions, each endpoint away for 2 s."""
+./dev soak endpoints: 5,000 transactions over 20 minutes. The system lane: 60 transactions, each
+endpoint away for 2 s."""
 import time
 from collections import Counter
 
@@ -18,10 +20,14 @@ SECONDS = size(1_200, 12)
 BLOCK_MS = size(1_000, 250)
 AWAY_S = size(20, 1)
 ALL_AWAY_S = size(20, 2)
-PER_S = 10_000 // BLOCK_MS  # requests a second: 10 in the soak, and as many a block in the small form
-STILL_S = size(10, 20)  # beside the outage: to notice it, to connect, to take over, and until a block is final
-CLOSED = ('author_pendingExtrinsics', 'author_submitAndWatchExtrinsic', 'chain_getBlockHash', 'chain_getFinalizedHead',
-          'chain_getHeader', 'state_getRuntimeVersion', 'state_queryStorageAt', 'state_subscribeRuntimeVersion')
+# requests a second: 10 in the soak, and as many a block in the small form
+PER_S = 10_000 // BLOCK_MS
+# beside the outage: to notice it, to connect, to take over, and until a block is final
+STILL_S = size(10, 20)
+CLOSED = ('author_pendingExtrinsics', 'author_submitAndWatchExtrinsic', 'chain_getBlockHash',
+          'chain_getFinalizedHead',
+          'chain_getHeader', 'state_getRuntimeVersion', 'state_queryStorageAt',
+          'state_subscribeRuntimeVersion')
 
 
 class Moving:
@@ -44,13 +50,16 @@ class Soak(CaseTest):
         lag = Lag(chain, 5)
         self.limit = Limit(PER_S, PER_S)
         self.endpoints = {'limited': self.liar(self.limit), 'pruned': self.liar(Moving(chain, 10)),
-                          'lagging': self.liar(lag.reply, lag.lie), 'closed': self.liar(closed(*CLOSED))}
+                          'lagging': self.liar(lag.reply, lag.lie),
+                          'closed': self.liar(closed(*CLOSED))}
         urls = [e.url for e in self.endpoints.values()]
         genesis = chain.rpc('chain_getBlockHash', 0)
         for number in range(3):  # each begins with another one
-            self.of_world.relay(f'relay-{number}', endpoints=urls[number:] + urls[:number], chain={'genesis': f'"{genesis}"'})
+            self.of_world.relay(f'relay-{number}', endpoints=urls[number:] + urls[:number],
+                                chain={'genesis': f'"{genesis}"'})
         for alias in ('alice', 'bob'):
-            proc.wait_for(f'a leader of {alias}', lambda a=alias: any(r.leads(a) for r in self.of_world.relays))
+            proc.wait_for(f'a leader of {alias}',
+                          lambda a=alias: any(r.leads(a) for r in self.of_world.relays))
 
     def liar(self, reply, lie=None):
         liar = Liar(self.of_world.chain.ws, lie)
@@ -86,15 +95,19 @@ class Soak(CaseTest):
             endpoint.come_back()
         self.of_world.settle(600)
         self.tell()
-        outcomes = Counter(o for o, in self.of_world.pg.query('SELECT outcome::text FROM txrelay.finished_transactions WHERE id IS NOT NULL'))
+        outcomes = Counter(o for o, in self.of_world.pg.query(
+            'SELECT outcome::text FROM txrelay.finished_transactions WHERE id IS NOT NULL'))
         self.assertEqual(outcomes, {'ok': len(self.of_world.committed)})
         for alias in ('alice', 'bob'):
             self.assertLess(self.still(alias), ALL_AWAY_S + STILL_S, alias)
 
     def still(self, alias):
-        """The longest time without an end while something of the account waited for one, in seconds."""
-        rows = self.of_world.pg.query('''SELECT extract(epoch FROM created_at)::float, extract(epoch FROM finished_at)::float
-            FROM txrelay.finished_transactions WHERE id IS NOT NULL AND account = %s ORDER BY finished_at''', [self.number(alias)])
+        """The longest time without an end while something of the account waited for one, in
+        seconds."""
+        rows = self.of_world.pg.query('''SELECT extract(epoch FROM created_at)::float, extract(epoch
+            FROM finished_at)::float
+            FROM txrelay.finished_transactions WHERE id IS NOT NULL AND account = %s
+            ORDER BY finished_at''', [self.number(alias)])
         first = [r[0] for r in rows]
         longest, before = 0.0, 0.0
         for at, (_, finished) in enumerate(rows):
@@ -103,13 +116,17 @@ class Soak(CaseTest):
         return longest
 
     def number(self, alias):
-        return self.of_world.pg.value('SELECT account FROM txrelay.accounts WHERE alias = %s', [alias])
+        return self.of_world.pg.value('SELECT account FROM txrelay.accounts WHERE alias = %s',
+                                      [alias])
 
     def tell(self):
         asked = {name: sum(e.asked.values()) for name, e in self.endpoints.items()}
+        volume = sum(e.bytes_up + e.bytes_down for e in self.endpoints.values())
         seconds = time.monotonic() - self.begun
-        report(f'{len(self.of_world.committed)} transactions in {seconds:.0f} s; requests a transaction '
+        report(f'{len(self.of_world.committed)} transactions in {seconds:.0f} s; requests a '
+               'transaction '
                f'{sum(asked.values()) / len(self.of_world.committed):.1f}, bytes '
-               f'{sum(e.bytes_up + e.bytes_down for e in self.endpoints.values()) / len(self.of_world.committed):.0f}; '
-               f'requests {asked}, refused by the limit {self.limit.refused} of {self.limit.asked}; longest standstill '
+               f'{volume / len(self.of_world.committed):.0f}; '
+               f'requests {asked}, refused by the limit {self.limit.refused} of '
+               f'{self.limit.asked}; longest standstill '
                + ', '.join(f'{a} {self.still(a):.1f} s' for a in ('alice', 'bob')))

@@ -1,11 +1,14 @@
-"""Eight publishers of one feed, all but two of them faulty at random, and relays whose leader is killed (kill -9) every few
-seconds, right after an acknowledgement: each number is taken once and in order, its calls are finalized exactly once, what was
-acknowledged is in the database after each kill (B43), and the promises hold (I1 to I8 by `settle`, I4 by a trigger; each
-enqueue of an application is timed, I9; an account that is paused with a full queue is in nobody's way, I10).
+"""Eight publishers of one feed, all but two of them faulty at random, and relays whose leader is
+killed (kill -9) every few seconds, right after an acknowledgement: each number is taken once and
+in order, its calls are finalized exactly once, what was acknowledged is in the database after each
+kill (B43), and the promises hold (I1 to I8 by `settle`, I4 by a trigger; each enqueue of an
+application is timed, I9; an account that is paused with a full queue is in nobody's way, I10).
 
-Two of the publishers are `txrelay feed push`, killed and started again like the relays. The others are grpcio's.
+Two of the publishers are `txrelay feed push`, killed and started again like the relays. The others
+are grpcio's.
 
-./dev soak feeds: 1,000 numbers; TXRELAY_SOAK_SEED repeats a run's dice. The system lane: 60 numbers."""
+./dev soak feeds: 1,000 numbers; TXRELAY_SOAK_SEED repeats a run's dice. The system lane: 60
+numbers."""
 import itertools
 import json
 import os
@@ -25,20 +28,23 @@ from harness.relay import cli
 from harness.soak import FULL, report, size
 from harness.world import ALICE, BOB
 
-SEED = int(os.environ.get('TXRELAY_SOAK_SEED') or (random.SystemRandom().randrange(1 << 32) if FULL else 1))
+SEED = int(os.environ.get('TXRELAY_SOAK_SEED')
+           or (random.SystemRandom().randrange(1 << 32) if FULL else 1))
 NUMBERS = size(1000, 60)
 PACE_S = 0.06  # between two numbers, as they are produced
 KILL_S = size((2.0, 6.0), (1.5, 2.5))
 PATIENCE_S = size(1200, 180)
 FAULTS = {name: size(0.01, 0.02) for name in (
-    'death', 'stall', 'digest', 'signature', 'count', 'call', 'order', 'duplicate', 'ahead', 'empty', 'pipelined')}
+    'death', 'stall', 'digest', 'signature', 'count', 'call', 'order', 'duplicate', 'ahead',
+    'empty', 'pipelined')}
 STALE_MS = 1500
 AT_MOST_S = 5  # an enqueue (I9)
 CAROL, WAITING = ('carol', 'sr25519', '//Charlie'), 20
 
 
 class Pushed(threading.Thread):
-    """`txrelay feed push`, killed now and then and started again with everything that was produced."""
+    """`txrelay feed push`, killed now and then and started again with everything that was
+    produced."""
 
     def __init__(self, test, key_file, lines, dice):
         super().__init__(daemon=True)
@@ -48,7 +54,8 @@ class Pushed(threading.Thread):
     def run(self):
         while self.acked < NUMBERS - 1:
             self.process = p = proc.Process(
-                [proc.TXRELAY, 'feed', 'push', 'payouts', '--to', ','.join(self.test.targets), '--key', self.key_file, '--json'],
+                [proc.TXRELAY, 'feed', 'push', 'payouts', '--to', ','.join(self.test.targets),
+                 '--key', self.key_file, '--json'],
                 self.key_file + '.log', stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             writer = threading.Thread(target=self.write, args=(p.child.stdin,), daemon=True)
             writer.start()
@@ -83,15 +90,19 @@ class Soak(CaseTest):
         self.dice = random.Random(SEED)
         server = Server()
         self.addCleanup(server.stop)
-        self.of_world = self.world('--block-ms', '100', accounts=(ALICE, BOB, CAROL), start=False, postgres=server, leadership=FAST)
-        self.targets = [f'unix:{self.of_world.dir}/{name}.feeds' for name in ('one', 'two', 'three')]
+        self.of_world = self.world('--block-ms', '100', accounts=(ALICE, BOB, CAROL), start=False,
+                                   postgres=server, leadership=FAST)
+        self.targets = [f'unix:{self.of_world.dir}/{name}.feeds'
+                        for name in ('one', 'two', 'three')]
         for name, listen in zip(('one', 'two', 'three'), self.targets):
             self.of_world.relay(name, extra=f'feeds:\n  listen: {listen}\n')
         for alias in ('alice', 'bob', 'carol'):
-            proc.wait_for(f'a leader of {alias}', lambda a=alias: any(r.leads(a) for r in self.of_world.relays))
+            proc.wait_for(f'a leader of {alias}',
+                          lambda a=alias: any(r.leads(a) for r in self.of_world.relays))
         self.of_world.pg.query("SELECT txrelay.account_pause('carol', 'to be in the way')")
         waiting = [remark(f'carol {n}') for n in range(WAITING)]
-        ids = self.of_world.pg.value("SELECT txrelay.enqueue_many('carol', %s::bytea[])", (waiting,))
+        ids = self.of_world.pg.value("SELECT txrelay.enqueue_many('carol', %s::bytea[])",
+                                     (waiting,))
         self.of_carol = dict(zip(waiting, ids))
         self.counts, self.slowest = Counter(), 0.0
 
@@ -104,22 +115,28 @@ class Soak(CaseTest):
         return [remark(f'batch {number} call {i}') for i in range(1 + number % 4)]
 
     def lines(self, number):
-        return json.dumps({'number': number, 'calls': ['0x' + c.hex() for c in self.content(number)]}) + '\n'
+        return json.dumps({'number': number,
+                           'calls': ['0x' + c.hex() for c in self.content(number)]}) + '\n'
 
     def publishers(self):
         wire = Wire(self.of_world.dir, 'payouts')
         keys = [Key(self.dice.randbytes(32)) for _ in range(6)]
         files = [os.path.join(self.of_world.dir, f'push-{i}.key') for i in range(2)]
         public = [k.public.hex() for k in keys]
-        public += [re.search(r'public key +0x([0-9a-f]{64})', cli('keys', 'new', f, '--scheme', 'ed25519').stdout).group(1)
+        public += [re.search(r'public key +0x([0-9a-f]{64})',
+                             cli('keys', 'new', f, '--scheme', 'ed25519').stdout).group(1)
                    for f in files]
-        cli('feed', 'create', 'payouts', 'alice', *public, '--database', self.of_world.pg.dsn, '--option',
+        cli('feed', 'create', 'payouts', 'alice', *public, '--database', self.of_world.pg.dsn,
+            '--option',
             f'stale_winner_ms={STALE_MS}', '--option', 'resend_ms=1000', '--option',
-            f'duplicate_skip_window={self.dice.choice((0, 5))}', '--option', f'behind_stays_open={self.dice.choice((0, 1))}')
+            f'duplicate_skip_window={self.dice.choice((0, 5))}', '--option',
+            f'behind_stays_open={self.dice.choice((0, 1))}')
         self.begun = time.monotonic()
-        grpcio = [Publisher(wire, key, self.targets, self.content, NUMBERS - 1, random.Random(self.dice.random()), FAULTS)
+        grpcio = [Publisher(wire, key, self.targets, self.content, NUMBERS - 1,
+                            random.Random(self.dice.random()), FAULTS)
                   for key in keys]
-        return grpcio, [Pushed(self, f, self.lines, random.Random(self.dice.random())) for f in files]
+        return grpcio, [Pushed(self, f, self.lines, random.Random(self.dice.random()))
+                        for f in files]
 
     def enqueue(self):
         """An application's, beside (I9)."""
@@ -146,7 +163,8 @@ class Soak(CaseTest):
         return True
 
     def cursor(self):
-        return self.of_world.pg.value("SELECT last_number FROM txrelay.feeds WHERE name = 'payouts'")
+        return self.of_world.pg.value(
+            "SELECT last_number FROM txrelay.feeds WHERE name = 'payouts'")
 
     def check_broken(self, everybody):
         broken = list(itertools.chain.from_iterable(p.broken for p in everybody))
@@ -160,7 +178,8 @@ class Soak(CaseTest):
         next_kill = self.begun + self.dice.uniform(*KILL_S)
         while any(p.is_alive() for p in everybody):
             self.assertLess(time.monotonic() - self.begun, PATIENCE_S,
-                            f'seed {SEED}: the cursor is at {self.cursor()}: {[p.acked for p in everybody]}')
+                            f'seed {SEED}: the cursor is at {self.cursor()}: '
+                            f'{[p.acked for p in everybody]}')
             self.enqueue()
             self.check_broken(everybody)
             if time.monotonic() > next_kill and self.kill_leader(everybody):
@@ -176,7 +195,9 @@ class Soak(CaseTest):
     def check_b56_logs(self):
         """B56: each step of a session, with its id."""
         logs = ''.join(r.text() for r in self.of_world.relays)
-        steps = [('info', e) for e in ('feed.connected session', 'feed.primary feed=payouts session', 'feed.published feed=payouts session',
+        steps = [('info', e) for e in ('feed.connected session',
+                                       'feed.primary feed=payouts session',
+                                       'feed.published feed=payouts session',
                                        'feed.disconnected session')]
         for level, step in [*steps, ('warn', 'feed.ended feed=payouts session')]:
             self.assertRegex(logs, rf'level={level} event={step}=\d+')
@@ -188,29 +209,39 @@ class Soak(CaseTest):
         self.assertEqual(self.cursor(), NUMBERS - 1)
         self.assertGreater(self.counts['leader kills'], 0)
         # Each number was taken once and in order, with all of its calls and no other.
-        self.assertEqual(self.of_world.rows('SELECT number, calls FROM txrelay.feed_batches ORDER BY first_id'),
+        self.assertEqual(self.of_world.rows('SELECT number, calls FROM txrelay.feed_batches '
+                                            'ORDER BY first_id'),
                          [(n, len(self.calls(n))) for n in range(NUMBERS)])
         keys = dict(self.of_world.rows('SELECT key, id FROM txrelay.idempotency_keys'))
-        places = {f'feed/payouts/{n}/{i}': c for n in range(NUMBERS) for i, c in enumerate(self.calls(n))}
+        places = {f'feed/payouts/{n}/{i}': c for n in range(NUMBERS)
+                  for i, c in enumerate(self.calls(n))}
         self.assertEqual(sorted(keys), sorted(places))
         self.of_world.committed.update({places[k]: tx for k, tx in keys.items()})
         proc.wait_for('every call to end', lambda: not self.of_world.unfinished(), PATIENCE_S, 0.2)
         relayed = time.monotonic() - self.begun
-        self.assertEqual(self.of_world.rows("SELECT count(*) FROM txrelay.outbox o JOIN txrelay.accounts a USING (account) "
-                                            "WHERE a.alias = 'carol'"), [(WAITING,)], 'I10: the paused account was sent for')
+        self.assertEqual(self.of_world.rows("SELECT count(*) FROM txrelay.outbox o "
+                                            "JOIN txrelay.accounts a USING (account) "
+                                            "WHERE a.alias = 'carol'"), [(WAITING,)],
+                                            'I10: the paused account was sent for')
         self.of_world.committed.update(self.of_carol)
         self.of_world.resume('carol')
         figures = self.of_world.settle(PATIENCE_S)
-        self.assertEqual(self.of_world.rows('SELECT * FROM public.old_writes'), [], f'I4, seed {SEED}')
-        nonces = self.of_world.rows('''SELECT b.number, f.id, f.nonce FROM txrelay.feed_batches b JOIN txrelay.finished_transactions f
-                                       ON f.id BETWEEN b.first_id AND b.last_id JOIN txrelay.accounts a ON a.account = f.account
+        self.assertEqual(self.of_world.rows('SELECT * FROM public.old_writes'), [],
+                         f'I4, seed {SEED}')
+        nonces = self.of_world.rows('''SELECT b.number, f.id, f.nonce FROM txrelay.feed_batches b
+                                       JOIN txrelay.finished_transactions f
+                                       ON f.id BETWEEN b.first_id AND b.last_id
+                                       JOIN txrelay.accounts a ON a.account = f.account
                                        WHERE a.alias = 'alice' ORDER BY f.nonce''')
-        self.assertEqual([r[:2] for r in nonces], sorted(r[:2] for r in nonces), 'nonces follow the numbers')
+        self.assertEqual([r[:2] for r in nonces], sorted(r[:2] for r in nonces),
+                         'nonces follow the numbers')
         self.check_b56_logs()
         counts = sum((p.counts for p in grpcio), Counter())
         self.assertGreater(sum(counts[name] for name in FAULTS), 0)
-        report(f'{NUMBERS} numbers of 8 publishers in {published:.0f} s, {len(places)} calls finalized once after {relayed:.0f} s; '
-               f'{self.counts["leader kills"]} leaders and {sum(p.kills for p in pushed)} publishers killed; '
+        report(f'{NUMBERS} numbers of 8 publishers in {published:.0f} s, {len(places)} calls '
+               f'finalized once after {relayed:.0f} s; '
+               f'{self.counts["leader kills"]} leaders and {sum(p.kills for p in pushed)} '
+               'publishers killed; '
                f'slowest enqueue beside it {self.slowest * 1000:.0f} ms; {figures}')
         report(f'  faults: { {name: counts[name] for name in FAULTS} }')
         report(f'  seen: { {k: v for k, v in sorted(counts.items()) if k not in FAULTS} }')

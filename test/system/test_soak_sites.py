@@ -1,11 +1,14 @@
-"""Three sites that send through one account, each a Postgres of its own with two relays, 8 writers at each, while things fail:
-relays are killed (kill -9), whole sites stop and come back, each pair of sites is cut from each other or hears nothing, ways are
-black holes for everybody, and messages between sites are lost, doubled, late and out of order all the time. The coordinator
-rotates meanwhile. In the end every committed transaction took effect once and no other did, by the chain (harness/
-sites_invariants.py has I1 to I7); a follower at each site, killed like the relays, has the table's view (I8); no enqueue waited
-while its database was there (I9); and a paused account with a full queue held up nobody (I10).
+"""Three sites that send through one account, each a Postgres of its own with two relays, 8 writers
+at each, while things fail: relays are killed (kill -9), whole sites stop and come back, each pair
+of sites is cut from each other or hears nothing, ways are black holes for everybody, and messages
+between sites are lost, doubled, late and out of order all the time. The coordinator rotates
+meanwhile. In the end every committed transaction took effect once and no other did, by the chain
+(harness/ sites_invariants.py has I1 to I7); a follower at each site, killed like the relays, has
+the table's view (I8); no enqueue waited while its database was there (I9); and a paused account
+with a full queue held up nobody (I10).
 
-./dev soak sites: 3,000 transactions; TXRELAY_SOAK_SEED repeats a run's dice. The system lane: 240."""
+./dev soak sites: 3,000 transactions; TXRELAY_SOAK_SEED repeats a run's dice. The system lane:
+240."""
 import itertools
 import os
 import random
@@ -24,9 +27,11 @@ from harness.sites import Sites
 from harness.soak import FULL, report, size
 from harness.world import BOB
 
-SEED = int(os.environ.get('TXRELAY_SOAK_SEED') or (random.SystemRandom().randrange(1 << 32) if FULL else 1))
+SEED = int(os.environ.get('TXRELAY_SOAK_SEED')
+           or (random.SystemRandom().randrange(1 << 32) if FULL else 1))
 WRITERS, TRANSACTIONS = 8, size(3000, 240)
-PACE_S = size(0.3, 0.1)  # of a writer between two transactions, at most; it lets the faults keep up with it
+# of a writer between two transactions, at most; it lets the faults keep up with it
+PACE_S = size(0.3, 0.1)
 EACH = TRANSACTIONS // WRITERS // 3
 ROLLED_BACK = 5          # every so manieth one beside it
 RANGE_BLOCKS = size(150, 60)
@@ -40,7 +45,8 @@ CAROL, DAVE = ('carol', 'sr25519', '//Charlie'), ('dave', 'sr25519', '//Dave')
 
 
 class Writer(Application):
-    """One application: each transaction is asked for with its key until it is known to be committed."""
+    """One application: each transaction is asked for with its key until it is known to be
+    committed."""
 
     def __init__(self, site, number, dice, allowed):
         super().__init__(site, site.pg.dsn)
@@ -61,7 +67,8 @@ class Writer(Application):
 
     def once(self, call, key):
         if not self.db:
-            super().once(call, key)  # it connects, and asks: again below, for the time without the connection
+            # it connects, and asks: again below, for the time without the connection
+            super().once(call, key)
         before = time.monotonic()
         tx = super().once(call, key)
         self.slowest = max(self.slowest, time.monotonic() - before)
@@ -92,7 +99,8 @@ class Soak(unittest.TestCase):
         for site in self.sites.all:
             other = self.sites.beside[site.name][0][0]
             site.pg.query("SELECT txrelay.account_pause(%s, 'to be in the way')", (other,))
-            site.pg.query("SELECT txrelay.enqueue_many(%s, %s::bytea[])", (other, [remark(f'{other} {n}') for n in range(WAITING)]))
+            site.pg.query("SELECT txrelay.enqueue_many(%s, %s::bytea[])",
+                          (other, [remark(f'{other} {n}') for n in range(WAITING)]))
             site.number, site.dir = 1, proc.make_dir('txf-')
             tail = TailFollower(site, f'tail_{site.name}')
             self.addCleanup(tail.close)
@@ -127,9 +135,11 @@ class Soak(unittest.TestCase):
         before = [s.ended() for s in others]
         try:
             proc.wait_for(f'the others to go on without {site.name}',
-                          lambda: all(s.ended() > n or not s.unfinished() for s, n in zip(others, before)), PATIENCE_S, 0.2)
+                          lambda: all(s.ended() > n or not s.unfinished()
+                                      for s, n in zip(others, before)), PATIENCE_S, 0.2)
         except TimeoutError as error:
-            raise TimeoutError(f'{error}; they have {[(s.name, n, s.ended(), s.unfinished()[:5]) for s, n in zip(others, before)]}\n'
+            raise TimeoutError(f'{error}; they have '
+                 f'{[(s.name, n, s.ended(), s.unfinished()[:5]) for s, n in zip(others, before)]}\n'
                                f'{self.sites.text(40)}') from None
         self.lasts()
         site.back()
@@ -141,8 +151,8 @@ class Soak(unittest.TestCase):
         tail.start()
 
     def pair(self, pair, name):
-        """name: cut or hole, until it has hit something: two sites of which none coordinates have nothing to say to each other,
-        but the coordinator rotates."""
+        """name: cut or hole, until it has hit something: two sites of which none coordinates have
+        nothing to say to each other, but the coordinator rotates."""
         fault = self.sites.fault(*pair)
         fault.set(**{name: True})
         before, until = self.hits(fault), time.monotonic() + PATIENCE_S
@@ -175,13 +185,18 @@ class Soak(unittest.TestCase):
 
     def plan(self):
         """Each kind at each site and between each two; in small at one of them."""
-        of_site = [*[self.kill_leader] * KILLS, self.kill_tail, self.kill_both, self.stop_site, self.end_streams,
-                   lambda site: self.way(site, 'hole'), lambda site: self.way(site, 'hold'), lambda site: self.way(site, 'pass', 0.4)]
+        of_site = [*[self.kill_leader] * KILLS, self.kill_tail, self.kill_both, self.stop_site,
+                   self.end_streams,
+                   lambda site: self.way(site, 'hole'), lambda site: self.way(site, 'hold'),
+                   lambda site: self.way(site, 'pass', 0.4)]
         of_pair = [lambda pair: self.pair(pair, 'cut'), lambda pair: self.pair(pair, 'hole')]
         jobs = []
-        for kinds, places in ((of_site, self.sites.all), (of_pair, list(itertools.combinations('abc', 2)))):
+        for kinds, places in ((of_site, self.sites.all),
+                              (of_pair, list(itertools.combinations('abc', 2)))):
             for kind in kinds:
-                jobs += [lambda k=kind, p=place: k(p) for place in (places if FULL else [self.dice.choice(places)])]
+                jobs += [lambda k=kind,
+                         p=place: k(p)
+                         for place in (places if FULL else [self.dice.choice(places)])]
         self.dice.shuffle(jobs)
         return jobs
 
@@ -200,7 +215,8 @@ class Soak(unittest.TestCase):
 
     def test_faults_between_three_sites(self):
         jobs, self.job, self.more = self.plan(), 0, 0
-        writers = [Writer(site, n, random.Random(self.dice.random()), lambda: EACH * (self.job + 1) / len(jobs))
+        writers = [Writer(site, n, random.Random(self.dice.random()),
+                          lambda: EACH * (self.job + 1) / len(jobs))
                    for site in self.sites.all for n in range(WRITERS)]
         begun = time.monotonic()
         for w in writers:
@@ -227,7 +243,8 @@ class Soak(unittest.TestCase):
         by = sum((Counter(site.coordinators()) for site in self.sites.all), Counter())
         if FULL:
             self.assertGreater(len(by), 1, 'one site coordinated all: nothing moved')
-        report(f'{TRANSACTIONS} transactions of 24 writers at 3 sites, {disturbed:.0f} s of faults, all enqueued after {written:.0f} s, '
+        report(f'{TRANSACTIONS} transactions of 24 writers at 3 sites, {disturbed:.0f} s of '
+               f'faults, all enqueued after {written:.0f} s, '
                f'all final after {settled:.0f} s; slowest enqueue {slowest * 1000:.0f} ms')
         report(f'  {dict(self.counts)}')
         report(f'  frames: {dict(frames)}')
@@ -237,9 +254,11 @@ class Soak(unittest.TestCase):
         """I8."""
         def differs():
             table = {tx: (state or '', outcome) for tx, state, outcome in tail.world.pg.query(
-                '''SELECT f.id, f.state::text, f.outcome::text FROM txrelay.finished_transactions f WHERE f.id IS NOT NULL''')}
+                '''SELECT f.id, f.state::text, f.outcome::text FROM txrelay.finished_transactions f
+                WHERE f.id IS NOT NULL''')}
             view = tail.look().last
-            return {tx: (view.get(tx), table.get(tx)) for tx in view.keys() | table.keys() if view.get(tx) != table.get(tx)}
+            return {tx: (view.get(tx), table.get(tx)) for tx in view.keys() | table.keys()
+                    if view.get(tx) != table.get(tx)}
         try:
             proc.wait_for(f'{tail.name} to agree', lambda: not differs(), 60, 0.2)
         except TimeoutError:

@@ -1,6 +1,7 @@
-"""A snapshot that somebody leaves open: nothing that was deleted or updated since can be cleaned up while it stands. A relay under a
-load that always has rows waiting, before, during and after; how many dead rows there are, what the leader's look at its outbox and an
-application's enqueue cost, and the rate.
+"""A snapshot that somebody leaves open: nothing that was deleted or updated since can be cleaned
+up while it stands. A relay under a load that always has rows waiting, before, during and after;
+how many dead rows there are, what the leader's look at its outbox and an application's enqueue
+cost, and the rate.
 
 ./dev soak xmin: a snapshot of three minutes. The system lane: of ten seconds."""
 import os
@@ -13,8 +14,9 @@ from harness.chain import remark
 from harness.soak import FULL, WIDE_CHAIN, report, size
 from harness.world import World
 
-# Of the rate before, in the last third of the snapshot's time. What costs is the look at the outbox: an index keeps an entry for each
-# row that a snapshot might still see, and a look for the next 128 walks over all of those that were admitted since.
+# Of the rate before, in the last third of the snapshot's time. What costs is the look at the
+# outbox: an index keeps an entry for each row that a snapshot might still see, and a look for the
+# next 128 walks over all of those that were admitted since.
 FLOOR = 0.2
 BEFORE_S, PINNED_S, AFTER_S = size((60, 180, 60), (2, 10, 1))
 NAPTIME_S = size(10, 1)  # of autovacuum; Postgres' default is 60
@@ -23,8 +25,10 @@ TABLES = ('outbox', 'pending_transactions', 'attempts', 'accounts')
 
 DEAD = '''SELECT relname, n_dead_tup, pg_total_relation_size(relid) FROM pg_stat_user_tables
           WHERE schemaname = 'txrelay' AND relname = ANY (%s)'''
-DONE = 'SELECT coalesce(next_nonce, 0), coalesce(used_nonce, 0) FROM txrelay.accounts WHERE account = 1'
-LOOK = 'SELECT count(*) FROM txrelay.leader_outbox(1, (SELECT epoch FROM txrelay.leadership WHERE subject = 1), 128)'
+DONE = ('SELECT coalesce(next_nonce, 0), coalesce(used_nonce, 0) FROM txrelay.accounts '
+        'WHERE account = 1')
+LOOK = ('SELECT count(*) FROM txrelay.leader_outbox(1, (SELECT epoch FROM txrelay.leadership '
+        'WHERE subject = 1), 128)')
 
 
 def cpu_s(pid):
@@ -38,7 +42,8 @@ class Load(threading.Thread):
 
     def __init__(self, world):
         super().__init__(daemon=True)
-        self.world, self.db, self.asked, self.ended, self.failed = world, world.pg.connect(), 0, False, None
+        self.world, self.db, self.asked, self.ended, self.failed = (
+            world, world.pg.connect(), 0, False, None)
         self.single_ms = []
 
     def run(self):
@@ -75,7 +80,8 @@ class Phase:
         until = time.monotonic() + seconds
         while True:
             self.samples.append(soak.sample())
-            if time.monotonic() >= until and len(self.samples) >= 4:  # one alone is no rate, however long it took
+            # one alone is no rate, however long it took
+            if time.monotonic() >= until and len(self.samples) >= 4:
                 break
             time.sleep(min(1, seconds / 10))
         self.single_ms = sorted(soak.load.single_ms[singles:]) or [0]
@@ -89,21 +95,26 @@ class Phase:
         return self.rate(slice(len(self.samples) * 2 // 3 - 1, None))
 
     def cost_us(self):
-        """CPU of the relay's database session for one transaction, in the last third: it does not depend on who else is busy."""
+        """CPU of the relay's database session for one transaction, in the last third: it does not
+        depend on who else is busy."""
         a, b = self.samples[len(self.samples) * 2 // 3 - 1], self.samples[-1]
         return (b['cpu'] - a['cpu']) * 1e6 / max(1, b['used'] - a['used'])
 
     def line(self):
         end = self.samples[-1]
         dead = ', '.join(f'{t} {end["dead"].get(t, (0, 0))[0]}' for t in TABLES)
-        return (f'{self.name:<7} {self.rate():6.0f} tx/s, in its last third {self.last_third():6.0f} at {self.cost_us():5.0f} us of '
-                f'Postgres each; dead rows at its end: {dead}; a look at the outbox {end["request_poll_ms"]:.1f} ms, one enqueue p50 '
-                f'{self.single_ms[len(self.single_ms) // 2]:.1f} ms, p99 {self.single_ms[int(len(self.single_ms) * 0.99)]:.1f} ms')
+        return (f'{self.name:<7} {self.rate():6.0f} tx/s, in its last third '
+                f'{self.last_third():6.0f} at {self.cost_us():5.0f} us of '
+                f'Postgres each; dead rows at its end: {dead}; a look at the outbox '
+                f'{end["request_poll_ms"]:.1f} ms, one enqueue p50 '
+                f'{self.single_ms[len(self.single_ms) // 2]:.1f} ms, p99 '
+                f'{self.single_ms[int(len(self.single_ms) * 0.99)]:.1f} ms')
 
 
 class Soak(unittest.TestCase):
     def setUp(self):
-        self.world = World('--instant', '--instant-delay-ms', '5', '--finality-lag', '0', *WIDE_CHAIN, own_postgres=True)
+        self.world = World('--instant', '--instant-delay-ms', '5', '--finality-lag', '0',
+                           *WIDE_CHAIN, own_postgres=True)
         self.addCleanup(self.world.close)
         with self.world.pg.admin() as db, db.cursor() as cur:
             cur.execute(f'ALTER SYSTEM SET autovacuum_naptime = {NAPTIME_S}')
@@ -126,7 +137,8 @@ class Soak(unittest.TestCase):
             used, at = cur.fetchone()[1], time.monotonic()
             cpu = cpu_s(self.backend)
             cur.execute(LOOK)
-            return {'at': at, 'used': used, 'dead': dead, 'cpu': cpu, 'request_poll_ms': (time.monotonic() - at) * 1000}
+            return {'at': at, 'used': used, 'dead': dead, 'cpu': cpu,
+                    'request_poll_ms': (time.monotonic() - at) * 1000}
 
     def test_pinned(self):
         proc.wait_for('the load to flow', lambda: self.sample()['used'] > 2000, 60)
@@ -138,26 +150,35 @@ class Soak(unittest.TestCase):
         during = Phase(self, 'during', PINNED_S)
         reader.rollback()
         after = Phase(self, 'after', AFTER_S)
-        self.assertGreater(during.samples[-1]['dead']['outbox'][0], before.samples[-1]['dead']['outbox'][0], 'nothing was pinned')
+        self.assertGreater(during.samples[-1]['dead']['outbox'][0],
+                           before.samples[-1]['dead']['outbox'][0], 'nothing was pinned')
         self.ends()
         for phase in (before, during, after):
             report(phase.line())
-        # Where somebody else took the machine the rate falls too, but not by what a transaction costs.
-        fell, dearer = during.last_third() < FLOOR * before.rate(), during.cost_us() > before.cost_us() / FLOOR
+        # Where somebody else took the machine the rate falls too, but not by what a transaction
+        # costs.
+        fell, dearer = (during.last_third() < FLOOR * before.rate(),
+                        during.cost_us() > before.cost_us() / FLOOR)
         self.assertFalse(fell and dearer, f'below {FLOOR} of the rate before')
         if FULL:
             for s in during.samples[::15]:
-                report(f'  {s["at"] - during.samples[0]["at"]:4.0f} s: {s["used"]} done, look {s["request_poll_ms"]:.1f} ms, {s["dead"]}')
+                report(f'  {s["at"] - during.samples[0]["at"]:4.0f} s: {s["used"]} done, look '
+                       f'{s["request_poll_ms"]:.1f} ms, {s["dead"]}')
 
     def ends(self):
         """All of it on the chain once, and what the snapshot kept is cleaned up."""
         self.load.end()
-        proc.wait_for('everything to end', lambda: self.sample()['used'] == self.load.asked, 120, 0.1)
-        self.assertEqual(self.world.pg.query('SELECT count(*), count(DISTINCT nonce), count(DISTINCT id) FROM '
-                                             "txrelay.finished_transactions WHERE outcome = 'ok'"), [(self.load.asked,) * 3])
+        proc.wait_for('everything to end', lambda: self.sample()['used'] == self.load.asked, 120,
+                      0.1)
+        self.assertEqual(self.world.pg.query('SELECT count(*), count(DISTINCT nonce), '
+                                             'count(DISTINCT id) FROM '
+                                             "txrelay.finished_transactions WHERE outcome = 'ok'"),
+                                             [(self.load.asked,) * 3])
         address = self.world.pg.value('SELECT address FROM txrelay.accounts')
         self.assertEqual(self.world.chain.rpc('system_accountNextIndex', address), self.load.asked)
-        few = lambda: all(self.sample()['dead'][t][0] < 2500 for t in ('outbox', 'pending_transactions'))  # noqa: E731
+        # noqa: E731
+        few = lambda: all(self.sample()['dead'][t][0] < 2500
+                          for t in ('outbox', 'pending_transactions'))
         proc.wait_for('the dead rows to go', few, 60 + 6 * NAPTIME_S, 0.2)
 
 

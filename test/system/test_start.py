@@ -1,5 +1,6 @@
-"""A start that takes long says what it does and how far it is: in the log, to the supervisor, in health and in the status. (Which
-steps there are, and that what is instant is not told: relay_progress_test.)"""
+"""A start that takes long says what it does and how far it is: in the log, to the supervisor, in
+health and in the status. (Which steps there are, and that what is instant is not told:
+relay_progress_test.)"""
 import os
 import re
 import time
@@ -26,7 +27,8 @@ def database_proxy(test, pg, tap=None):
     parts = dict(word.split('=', 1) for word in pg.dsn.split())
     proxy = Proxy(os.path.join(parts['host'], f".s.PGSQL.{parts.get('port', '5432')}"), tap=tap)
     test.addCleanup(proxy.close)
-    return proxy, ' '.join(f'{k}={v}' for k, v in {**parts, 'host': '127.0.0.1', 'port': str(proxy.port)}.items())
+    return proxy, ' '.join(f'{k}={v}' for k, v in {**parts, 'host': '127.0.0.1',
+                                                   'port': str(proxy.port)}.items())
 
 
 class Start(unittest.TestCase):
@@ -48,8 +50,10 @@ class Start(unittest.TestCase):
                                 env={'NOTIFY_SOCKET': supervisor.path})
             for step in 'database', 'endpoint':
                 relay.wait_log(rf'event=relay.starting relay=slow step={step} ')
-            supervisor.wait('STATUS=starting: leads 0 of 1 accounts; database down, chain down; connects to the database')
-            self.health(relay, 'it connects to the database and checks its schema, for .* and 1 more')
+            supervisor.wait('STATUS=starting: leads 0 of 1 accounts; database down, chain down; '
+                            'connects to the database')
+            self.health(relay, 'it connects to the database and checks its schema, for .* and '
+                               '1 more')
             starting = relay.status()['starting']
             self.assertEqual([s['step'] for s in starting], ['database', 'endpoint'])
             self.assertGreaterEqual(starting[0]['ms'], 1000)
@@ -57,17 +61,20 @@ class Start(unittest.TestCase):
             database.set('pass')
             node.set('pass', 0.7)  # each way
             for step in 'chain', 'metadata':
-                relay.wait_log(rf'event=relay.starting relay=slow step={step} endpoint=ws://127.0.0.1:{node.port} ', 60)
+                relay.wait_log(rf'event=relay.starting relay=slow step={step} '
+                               rf'endpoint=ws://127.0.0.1:{node.port} ', 60)
             node.set('pass')
             world.wait_leader(relay)
             relay.wait_log('account.ready')
-            proc.wait_for('an end of it', lambda: not relay.status()['starting'] and not relay.status()['accounts'][0]['progress'])
+            proc.wait_for('an end of it', lambda: not relay.status()['starting']
+                          and not relay.status()['accounts'][0]['progress'])
             supervisor.wait('STATUS=running: leads 1 of 1 accounts; database up, chain up')
             self.assertEqual(relay.unparsed(), [])
 
     def test_a_line_that_is_slow(self):
-        """Each answer comes within connect_timeout, and all of them together do not. After the first probe of a session the others
-        share a round trip, which a pooler would not show otherwise."""
+        """Each answer comes within connect_timeout, and all of them together do not. After the
+        first probe of a session the others share a round trip, which a pooler would not show
+        otherwise."""
         delay_s, asked = 0.4, []
 
         def probed(link, data):
@@ -78,28 +85,34 @@ class Start(unittest.TestCase):
             database.set('pass', delay_s)
             dsn += ' connect_timeout=1'
             done = cli('accounts', '--database', dsn, check=False)
-            self.assertEqual((done.returncode, done.stderr), (0, 'txrelay: no account is registered: run txrelay register\n'))
+            self.assertEqual((done.returncode, done.stderr),
+                             (0, 'txrelay: no account is registered: run txrelay register\n'))
             relay = world.relay('slow', dsn=dsn)
             relay.wait_log('relay.running', 60)
             self.assertGreaterEqual(len(asked), 2)
-            self.assertLess(asked[-1] - asked[1] if len(asked) < 5 else asked[3] - asked[1], 4 * delay_s)
+            self.assertLess(asked[-1] - asked[1] if len(asked) < 5 else asked[3] - asked[1],
+                            4 * delay_s)
             database.set('hole')
             late = cli('accounts', '--database', dsn, check=False)
-            self.assertIn('within 1000 ms (connect_timeout=SECONDS in the connection string allows more)', late.stderr)
+            self.assertIn('within 1000 ms (connect_timeout=SECONDS in the connection string '
+                          'allows more)', late.stderr)
 
     def test_blocks_that_nobody_has_read(self):
         with World('--block-ms', '0') as world:
             relay = world.relay('first')
             world.wait_leader(relay)
             tx = world.enqueue('waits')
-            proc.wait_for('it to be sent', lambda: world.pg.value('SELECT state FROM txrelay.status(%s)', (tx,)) in ('ready', 'broadcast'))
+            proc.wait_for('it to be sent',
+                          lambda: world.pg.value('SELECT state FROM txrelay.status(%s)',
+                                                 (tx,)) in ('ready', 'broadcast'))
             relay.kill()
             world.chain.rpc('dev_dropPool')  # no block has it: the account needs all of them
             world.chain.rpc('dev_newBlock', {'count': BLOCKS})
             node = node_proxy(self, world.chain)
             node.set('pass', 0.15)
             late = world.relay('late', endpoints=[f'ws://127.0.0.1:{node.port}'])
-            far = late.wait_log(r'event=account.starting account=alice epoch=\d+ step=blocks done=(\d+) of=(\d+) ', 60)
+            far = late.wait_log(r'event=account.starting account=alice epoch=\d+ step=blocks '
+                                r'done=(\d+) of=(\d+) ', 60)
             self.assertLess(int(far.group(1)), int(far.group(2)))
             self.assertLessEqual(int(far.group(2)), BLOCKS + 1)
             self.assertGreater(int(far.group(2)), BLOCKS // 2)

@@ -1,5 +1,6 @@
-"""A leader that reads many pending transactions over slow sessions: it says how far it is, and no slow session deposes it,
-whichever of the two is slow. (All latencies in all orders: elector_latency_test, and the simulator's slow-work.)"""
+"""A leader that reads many pending transactions over slow sessions: it says how far it is, and no
+slow session deposes it, whichever of the two is slow. (All latencies in all orders:
+elector_latency_test, and the simulator's slow-work.)"""
 import os
 import unittest
 
@@ -25,7 +26,8 @@ class Rows(unittest.TestCase):
         self.control, control_dsn = database_proxy(self, self.pg)
         self.work, work_dsn = database_proxy(self, self.pg, self.sent)
         self.second_chunk = self.first_chunk = None
-        self.relay = Relay(directory, 'rows', control_dsn, [node.ws], accounts, manager={'window': ROWS})
+        self.relay = Relay(directory, 'rows', control_dsn, [node.ws], accounts,
+                           manager={'window': ROWS})
         self.relay.configure('database', work_url=f'"{work_dsn}"', listen_url=f'"{self.pg.dsn}"')
         self.addCleanup(self.relay.kill)
         self.relay.start()
@@ -41,7 +43,8 @@ class Rows(unittest.TestCase):
             self.second_chunk()
 
     def loads_once(self, seconds=60):
-        self.relay.wait_log(rf'account.ready account=bench0 epoch=\d+ next_nonce={ROWS} open={ROWS}', seconds)
+        self.relay.wait_log(
+            rf'account.ready account=bench0 epoch=\d+ next_nonce={ROWS} open={ROWS}', seconds)
         self.assertEqual(self.relay.text().count('event=leader.acquired '), 1, self.relay.text())
         self.assertNotIn('event=leader.lost ', self.relay.text())
 
@@ -59,12 +62,14 @@ class Rows(unittest.TestCase):
         progress = proc.wait_for('a chunk of them', reads, 60)
         self.assertEqual(progress['done'], 5000)
         self.assertIn(f'5000 of {ROWS}', progress['text'])
-        self.assertEqual(self.pg.value('SELECT stage FROM txrelay.status(%s)', (waiting,)), 'outbox')
+        self.assertEqual(self.pg.value('SELECT stage FROM txrelay.status(%s)', (waiting,)),
+                         'outbox')
         self.work.set('pass')
         self.loads_once()
 
     def test_slow_sessions(self):
-        """The work session from the first chunk on: to connect takes five round trips, and five seconds at most."""
+        """The work session from the first chunk on: to connect takes five round trips, and five
+        seconds at most."""
         def slow():
             self.work.delay_s = 0.8
         self.first_chunk = slow

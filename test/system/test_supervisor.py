@@ -26,7 +26,8 @@ class Supervisor:
                 return self.got
 
     def wait(self, what, count=1):
-        proc.wait_for(f'{what} {count} times', lambda: sum(x.startswith(what) for x in self.lines()) >= count, 30)
+        proc.wait_for(f'{what} {count} times',
+                      lambda: sum(x.startswith(what) for x in self.lines()) >= count, 30)
 
 
 class TestSupervisor(unittest.TestCase):
@@ -34,7 +35,8 @@ class TestSupervisor(unittest.TestCase):
         with World() as world:
             supervisor = Supervisor(world.dir)
             self.addCleanup(supervisor.socket.close)
-            relay = world.relay('one', env={'NOTIFY_SOCKET': supervisor.path, 'WATCHDOG_USEC': '300000'})
+            relay = world.relay('one',
+                                env={'NOTIFY_SOCKET': supervisor.path, 'WATCHDOG_USEC': '300000'})
             supervisor.wait('READY=1')
             world.wait_leader(relay)
             epoch = relay.status()['accounts'][0]['epoch']
@@ -52,7 +54,8 @@ class TestSupervisor(unittest.TestCase):
             relay.wait_log('config.reloaded .*log_level=debug')
             relay.wait_log('config.restart_needed key=name ')
             relay.wait_log(r'level=debug ')  # the level is in use
-            self.assertLess(supervisor.got.index('RELOADING=1'), len(supervisor.got) - supervisor.got[::-1].index('READY=1'))
+            self.assertLess(supervisor.got.index('RELOADING=1'),
+                            len(supervisor.got) - supervisor.got[::-1].index('READY=1'))
             self.assertTrue(any(x.startswith('MONOTONIC_USEC=') for x in supervisor.got))
 
             with open(relay.config, 'w') as f:
@@ -65,4 +68,5 @@ class TestSupervisor(unittest.TestCase):
             self.assertNotIn('STOPPING=1', supervisor.lines())
             self.assertEqual(relay.stop(), 0)
             self.assertIn('STOPPING=1', supervisor.lines())
-            self.assertEqual(len([x for x in relay.text().splitlines() if 'leader.acquired' in x]), 1)
+            self.assertEqual(len([x for x in relay.text().splitlines() if 'leader.acquired' in x]),
+                             1)

@@ -1,5 +1,6 @@
-"""The unit of systemd: it is well formed, its exposure is the one that its commit stated, and a relay at work, with a reload and
-a hand-over, uses no system call that its filter refuses and no file that it hides."""
+"""The unit of systemd: it is well formed, its exposure is the one that its commit stated, and a
+relay at work, with a reload and a hand-over, uses no system call that its filter refuses and no
+file that it hides."""
 import os
 import re
 import signal
@@ -32,13 +33,16 @@ def calls_of(group, seen=None):
 
 class TestUnit(unittest.TestCase):
     def test_exposure(self):
-        rc, text = run('systemd-analyze', 'security', '--offline=true', f'--threshold={EXPOSURE}', '--no-pager', UNIT)
+        rc, text = run('systemd-analyze', 'security', '--offline=true', f'--threshold={EXPOSURE}',
+                       '--no-pager', UNIT)
         self.assertEqual(rc, 0, text[-400:])
 
     def test_words(self):
-        """Each line is one that systemd knows. (The program is not installed where the unit names it, nor are the pages.)"""
+        """Each line is one that systemd knows. (The program is not installed where the unit names
+        it, nor are the pages.)"""
         _, text = run('systemd-analyze', 'verify', '--man=no', UNIT)
-        wrong = [line for line in text.splitlines() if 'txrelay.service' in line and 'is not executable' not in line]
+        wrong = [line for line in text.splitlines() if 'txrelay.service' in line
+                 and 'is not executable' not in line]
         self.assertEqual(wrong, [])
 
     def test_system_calls(self):
@@ -51,12 +55,14 @@ class TestUnit(unittest.TestCase):
         with World() as world:
             relay = world.relay('one', start=False, extra='metrics: 127.0.0.1:0\n')
             log = os.path.join(world.dir, 'strace')
-            relay.process = proc.Process(['strace', '-f', '-qq', '-o', log, proc.TXRELAY, 'run', '--config', relay.config], relay.log)
+            relay.process = proc.Process(['strace', '-f', '-qq', '-o', log, proc.TXRELAY, 'run',
+                                          '--config', relay.config], relay.log)
             world.wait_leader(relay, seconds=60)
             for i in range(5):
                 world.enqueue(f'traced {i}')
             world.settle()
-            with open(f'/proc/{relay.process.child.pid}/task/{relay.process.child.pid}/children') as f:
+            with open(
+                f'/proc/{relay.process.child.pid}/task/{relay.process.child.pid}/children') as f:
                 pid = int(f.read().split()[0])
             os.kill(pid, signal.SIGHUP)
             relay.wait_log('config.reloaded')
@@ -70,7 +76,8 @@ class TestUnit(unittest.TestCase):
         self.assertGreater(len(used), 30)
         self.assertEqual(sorted(used - allowed - {'exit_group', 'execve'}), [])
         families = set(re.findall(r'socket\((AF_\w+)', text))
-        self.assertEqual(families - set(re.search(r'^RestrictAddressFamilies=(.*)$', unit, re.M).group(1).split()) - {'AF_NETLINK'}, set())
+        self.assertEqual(families - set(re.search(r'^RestrictAddressFamilies=(.*)$', unit,
+                                                  re.M).group(1).split()) - {'AF_NETLINK'}, set())
 
 
 if __name__ == '__main__':

@@ -1,4 +1,5 @@
-"""Webhooks on real parts: what a receiver gets, whatever it does, whoever leads; and where nothing may be sent to."""
+"""Webhooks on real parts: what a receiver gets, whatever it does, whoever leads; and where nothing
+may be sent to."""
 import json
 import os
 import re
@@ -33,7 +34,8 @@ class Receiver:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers['Content-Length']))
                 answer = receiver.answer
-                receiver.heard.append((dict((k.lower(), v) for k, v in self.headers.items()), body, json.loads(body)['data']))
+                receiver.heard.append((dict((k.lower(), v) for k, v in self.headers.items()), body,
+                                       json.loads(body)['data']))
                 if callable(answer):
                     answer(self)
                     return
@@ -71,7 +73,8 @@ class Webhooks(unittest.TestCase):
             file.write(KEY + '\n')
 
     def relay(self, name, private=True, timeout_ms=2000):
-        relay = self.world.relay(name, extra=f'webhooks:\n  key_file: {self.key_file}\n  timeout_ms: {timeout_ms}\n'
+        relay = self.world.relay(name, extra=f'webhooks:\n  key_file: {self.key_file}\n  '
+                                             f'timeout_ms: {timeout_ms}\n'
                                              + ('  allow_private: true\n' if private else ''))
         return relay
 
@@ -84,8 +87,10 @@ class Webhooks(unittest.TestCase):
         self.world.wait_leader(relay)
         self.world.pg.query('CREATE ROLE lone LOGIN IN ROLE txrelay_relay')
         dsn = self.world.pg.dsn_of(self.world.pg.database, 'lone')
-        for words in (('create', 'shop', 'https://hook.example/x'), ('list',), ('dead', 'shop'), ('again', 'shop'), ('pause', 'shop'),
-                      ('resume', 'shop'), ('rotate', 'shop'), ('secret', 'shop', '--config', relay.config), ('remove', 'shop')):
+        for words in (('create', 'shop', 'https://hook.example/x'), ('list',), ('dead', 'shop'),
+                      ('again', 'shop'), ('pause', 'shop'),
+                      ('resume', 'shop'), ('rotate', 'shop'),
+                      ('secret', 'shop', '--config', relay.config), ('remove', 'shop')):
             with self.subTest(words[0]):
                 cli('webhook', *words, '--database', dsn)
 
@@ -95,11 +100,13 @@ class Webhooks(unittest.TestCase):
 
     def hurry(self):
         """What failed is due now."""
-        self.world.pg.query("UPDATE txrelay.webhook_deliveries SET due_at = clock_timestamp() WHERE dead_at IS NULL AND due_at > clock_timestamp()")
+        self.world.pg.query("UPDATE txrelay.webhook_deliveries SET due_at = clock_timestamp() "
+                            "WHERE dead_at IS NULL AND due_at > clock_timestamp()")
 
     def failed(self, text):
         proc.wait_for(text, lambda: self.world.pg.value(
-            "SELECT count(*) FROM txrelay.webhook_deliveries WHERE error LIKE %s", (f'%{text}%',)), 30)
+            "SELECT count(*) FROM txrelay.webhook_deliveries WHERE error LIKE %s", (f'%{text}%',)),
+            30)
 
     def waiting(self):
         return self.world.pg.value('SELECT count(*) FROM txrelay.webhook_deliveries')
@@ -108,22 +115,28 @@ class Webhooks(unittest.TestCase):
         verify = verify_of_the_page()
         relay = self.relay('one')
         self.world.wait_leader(relay)
-        self.hook('create', 'shop', self.receiver.url, '--for', 'alice', '--outcome', 'ok,cancelled')
+        self.hook('create', 'shop', self.receiver.url, '--for', 'alice', '--outcome',
+                  'ok,cancelled')
         secret = self.hook_secret(relay)
         ids = self.ends(30)
         self.world.settle()
-        proc.wait_for('all of them', lambda: len(self.receiver.heard) >= 30 and not self.waiting(), 30)
+        proc.wait_for('all of them', lambda: len(self.receiver.heard) >= 30 and not self.waiting(),
+                      30)
         self.assertEqual(self.receiver.ids(), ids)
         for headers, body, data in self.receiver.heard:
             self.assertTrue(verify(secret, headers, body))
             self.assertFalse(verify(secret, headers, body + b' '))
-            self.assertFalse(verify(secret, headers, body, now=int(headers['webhook-timestamp']) + 301))
+            self.assertFalse(verify(secret, headers, body,
+                                    now=int(headers['webhook-timestamp']) + 301))
             self.assertFalse(verify('whsec_' + 'A' * 44, headers, body))
-            self.assertEqual((headers['webhook-id'], headers['content-type']), (f'tx_{data["id"]}', 'application/json'))
+            self.assertEqual((headers['webhook-id'], headers['content-type']),
+                             (f'tx_{data["id"]}', 'application/json'))
         data = self.receiver.heard[0][2]
-        row, = self.world.pg.query('SELECT outcome::text, nonce, block_number, fee::text, \'0x\' || encode(hash, \'hex\') '
+        row, = self.world.pg.query('SELECT outcome::text, nonce, block_number, fee::text, \'0x\' '
+                                   '|| encode(hash, \'hex\') '
                                 'FROM txrelay.finished_transactions WHERE id = %s', (ids[0],))
-        self.assertEqual((data['outcome'], data['nonce'], data['block_number'], data['fee'], data['hash']), tuple(row))
+        self.assertEqual((data['outcome'], data['nonce'], data['block_number'], data['fee'],
+                          data['hash']), tuple(row))
 
         # After a rotation the former secret is good for a day.
         self.hook('rotate', 'shop')
@@ -136,12 +149,14 @@ class Webhooks(unittest.TestCase):
         self.assertTrue(verify(secret, headers, body) and verify(after, headers, body))
         for hidden in (secret[6:], after[6:], KEY):
             self.assertNotIn(hidden, relay.text())
-            self.assertEqual(self.world.pg.value('SELECT count(*) FROM txrelay.webhooks w WHERE w::text LIKE %s', (f'%{hidden}%',)), 0)
+            self.assertEqual(self.world.pg.value('SELECT count(*) FROM txrelay.webhooks w '
+                                                 'WHERE w::text LIKE %s', (f'%{hidden}%',)), 0)
         metrics = cli('metrics', '--config', relay.config).stdout
         self.assertRegex(metrics, r'txrelay_webhook_deliveries_total\{result="taken"\} 31')
         with open(os.path.join(proc.ROOT, 'docs', 'webhooks.md')) as page:
             text = page.read()
-        for name, kind, words in re.findall(r'# HELP (txrelay_webhook\w*) (.*)\n# TYPE \1 (\w+)', metrics):
+        for name, kind, words in re.findall(r'# HELP (txrelay_webhook\w*) (.*)\n# TYPE \1 (\w+)',
+                                            metrics):
             self.assertRegex(text, rf'\| `{name}` \| {words} \| .* \| {re.escape(kind)} \|')
         self.hook('remove', 'shop')
 
@@ -174,8 +189,12 @@ class Webhooks(unittest.TestCase):
         ids = self.ends(3)
         self.receiver.answer = 500
         self.failed('it answered 500')
-        for answer, text in ((hangs, 'no answer in time'), (302, 'it answered 302, and redirects are not followed'), (floods, 'too long'),
-                             (nonsense, 'not HTTP/1'), (lambda h: h.connection.shutdown(socket.SHUT_RDWR), 'ended before an answer')):
+        for answer, text in ((hangs, 'no answer in time'),
+                             (302, 'it answered 302, and redirects are not followed'),
+                             (floods, 'too long'),
+                             (nonsense, 'not HTTP/1'),
+                             (lambda h: h.connection.shutdown(socket.SHUT_RDWR),
+                              'ended before an answer')):
             self.receiver.answer = answer
             self.hurry()
             self.failed(text)
@@ -195,9 +214,13 @@ class Webhooks(unittest.TestCase):
         self.hurry()
         relay.wait_log('webhook.given_up .*it answered 500')
         listed = json.loads(self.hook('dead', 'shop', '--json').stdout)
-        self.assertEqual((listed['id'], listed['attempts'], listed['error']), (first, 20, 'it answered 500'))
-        self.assertRegex(self.hook('dead', 'shop').stdout, rf'(?m)^number +account +id .*\n\d+ +alice +{first} +20 .* it answered 500$')
-        self.assertRegex(self.hook('list').stdout, r'(?m)^webhook +url .*\nshop +http\S+ +- +- +active +\d+ +1$')
+        self.assertEqual((listed['id'], listed['attempts'], listed['error']),
+                         (first, 20, 'it answered 500'))
+        self.assertRegex(self.hook('dead', 'shop').stdout, r'(?m)^number +account +id .*\n\d+ '
+                                                           rf'+alice +{first} +20 .* it '
+                                                           r'answered 500$')
+        self.assertRegex(self.hook('list').stdout,
+                         r'(?m)^webhook +url .*\nshop +http\S+ +- +- +active +\d+ +1$')
         self.receiver.answer = 200
         self.receiver.heard.clear()
         next_, = self.ends(1, 'next')
@@ -207,7 +230,9 @@ class Webhooks(unittest.TestCase):
         # No program listens at the URL.
         self.receiver.close()
         self.ends(1, 'alone')
-        proc.wait_for('a failure', lambda: self.world.pg.value("SELECT count(*) FROM txrelay.webhook_deliveries WHERE attempts > 0"), 30)
+        proc.wait_for('a failure', lambda: self.world.pg.value("SELECT count(*) "
+                                                               "FROM txrelay.webhook_deliveries "
+                                                               "WHERE attempts > 0"), 30)
         self.assertEqual(json.loads(self.hook('list', '--json').stdout)['waiting'], 1)
         self.world.settle()
 
@@ -248,8 +273,10 @@ class Webhooks(unittest.TestCase):
         relay = self.relay('one', private=False)
         self.world.wait_leader(relay)
         port = self.receiver.server.server_address[1]
-        urls = [self.receiver.url, f'http://localhost:{port}/', f'http://[::1]:{port}/', 'https://169.254.169.254/', 'http://10.0.0.1/', 'https://[fd00::1]/',
-                f'http://0x7f.1:{port}/', f'http://2130706433:{port}/', f'http://[::ffff:127.0.0.1]:{port}/', 'http://0.0.0.0/']
+        urls = [self.receiver.url, f'http://localhost:{port}/', f'http://[::1]:{port}/',
+                'https://169.254.169.254/', 'http://10.0.0.1/', 'https://[fd00::1]/',
+                f'http://0x7f.1:{port}/', f'http://2130706433:{port}/',
+                f'http://[::ffff:127.0.0.1]:{port}/', 'http://0.0.0.0/']
         for i, url in enumerate(urls):
             self.hook('create', f'hook-{i}', url)
         self.ends(1)
@@ -260,7 +287,8 @@ class Webhooks(unittest.TestCase):
             self.assertRegex(error, r'is an address of a private network|the host is not known')
         self.assertGreaterEqual(len([e for e in errors if 'private network' in e]), 6)
         self.assertEqual(self.receiver.heard, [])
-        self.assertIn('user', self.hook('create', 'x', 'https://u:p@x.example/', check=False).stderr)
+        self.assertIn('user',
+                      self.hook('create', 'x', 'https://u:p@x.example/', check=False).stderr)
         self.world.settle()
 
     def test_what_cannot_work_is_refused_by_check_and_run_alike(self):
@@ -268,10 +296,15 @@ class Webhooks(unittest.TestCase):
         with open(open_file, 'w') as file:
             file.write(KEY)
         os.chmod(open_file, 0o644)
-        for extra, words in ((f'webhooks:\n  key_file: {open_file}\n', 'chmod 600'), ('webhooks:\n  key_file: /none\n', 'No such file'),
-                             (f'webhooks:\n  key_file: {self.key_file}\n  ca_file: /none\n', '/none'),
-                             ('http:\n  listen: nowhere\n', 'nowhere'), ('http:\n  listen: tcp:0.0.0.0:0\n', 'can be reached from other machines'),
-                             ('http:\n  listen: tcp:127.0.0.1:0\n  cert_file: /none\n  key_file: /none\n', '/none')):
+        for extra, words in ((f'webhooks:\n  key_file: {open_file}\n', 'chmod 600'),
+                             ('webhooks:\n  key_file: /none\n', 'No such file'),
+                             (f'webhooks:\n  key_file: {self.key_file}\n  ca_file: /none\n',
+                              '/none'),
+                             ('http:\n  listen: nowhere\n', 'nowhere'),
+                             ('http:\n  listen: tcp:0.0.0.0:0\n',
+                              'can be reached from other machines'),
+                             ('http:\n  listen: tcp:127.0.0.1:0\n  cert_file: /none\n  key_file: '
+                              '/none\n', '/none')):
             relay = self.world.relay('bad', start=False, extra=extra)
             checked = cli('check', '--config', relay.config, check=False)
             self.assertIn('not ready', checked.stdout)

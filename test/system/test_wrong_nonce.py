@@ -1,5 +1,5 @@
-"""A stored next nonce above the chain's: what the relay corrects by itself, and what takes an operator's order (the
-README's table "A next nonce that is too high")."""
+"""A stored next nonce above the chain's: what the relay corrects by itself, and what takes an
+operator's order (the README's table "A next nonce that is too high")."""
 import unittest
 
 from harness import proc
@@ -18,18 +18,23 @@ class WrongNonce(CaseTest):
         return world
 
     def heir(self, world, name='heir'):
-        """The leader is gone. Gives the start of the next one, so that something may happen before it."""
+        """The leader is gone. Gives the start of the next one, so that something may happen before
+        it."""
         world.relays[-1].kill()
         return lambda: world.wait_leader(world.relay(name))
 
     def lie(self, world, nonce, final):
-        """The node's word for the account's nonce at the best block; with `final` at finalized blocks too."""
+        """The node's word for the account's nonce at the best block; with `final` at finalized
+        blocks too."""
         key = world.account_key()
-        data = nonce.to_bytes(4, 'little') + bytes.fromhex(world.chain.rpc('state_getStorage', key)[2:])[4:]
+        data = nonce.to_bytes(4, 'little') + bytes.fromhex(world.chain.rpc('state_getStorage',
+                                                                           key)[2:])[4:]
         told = {'state_getStorage': '0x' + data.hex()}
         if final:
-            told['state_queryStorageAt'] = [{'block': '0x' + '00' * 32, 'changes': [[key, '0x' + data.hex()]]}]
-        return world.script(*({'match': {'method': m, 'times': 0}, 'action': {'result': r}} for m, r in told.items()))
+            told['state_queryStorageAt'] = [{'block': '0x' + '00' * 32,
+                                             'changes': [[key, '0x' + data.hex()]]}]
+        return world.script(*({'match': {'method': m, 'times': 0}, 'action': {'result': r}}
+                              for m, r in told.items()))
 
     def truth(self, world, rules):
         for rule in rules:
@@ -37,7 +42,8 @@ class WrongNonce(CaseTest):
 
     def table(self, world, **columns):
         """As the schema's owner may do it."""
-        world.rows(f'UPDATE txrelay.accounts SET {", ".join(f"{c} = %s" for c in columns)} RETURNING 1', *columns.values())
+        world.rows(f'UPDATE txrelay.accounts SET {", ".join(f"{c} = %s" for c in columns)} '
+                   'RETURNING 1', *columns.values())
 
     def goes_on(self, world, nonce=1):
         tx = world.enqueue(f'after it, at {nonce}')
@@ -98,7 +104,8 @@ class WrongNonce(CaseTest):
     # ---- by account_rewind ----
 
     def stands_still(self, **policy):
-        """A transaction is pending far above the chain's nonce, and the leader that believed it is gone."""
+        """A transaction is pending far above the chain's nonce, and the leader that believed it is
+        gone."""
         world = self.start(**policy)
         rules = self.lie(world, FAR, True)
         proc.wait_for('it to be stored', lambda: world.next_nonce() == FAR)
@@ -142,7 +149,8 @@ class WrongNonce(CaseTest):
         begin()
         world.wait_alert('is behind block 1000000')
         self.rewind(world)
-        self.heir(world, 'second')()  # or a minute: only then is the block that nobody repeats dropped
+        # or a minute: only then is the block that nobody repeats dropped
+        self.heir(world, 'second')()
         self.goes_on(world)
 
     def test_ordered_by_mistake(self):
@@ -160,7 +168,8 @@ class WrongNonce(CaseTest):
     # ---- by account_reconcile ----
 
     def test_seen_block_above_the_chain(self):
-        """A failover looks for lost commits from that block on, until an operator names a lower one."""
+        """A failover looks for lost commits from that block on, until an operator names a lower
+        one."""
         world = self.start()
         begin = self.heir(world)
         self.table(world, seen_block=10 ** 6)

@@ -1,6 +1,8 @@
-"""Client of txrelay for psycopg (2 and 3) and SQLAlchemy. `txrelay.aio` has the same for asyncpg and other asyncio drivers.
+"""Client of txrelay for psycopg (2 and 3) and SQLAlchemy. `txrelay.aio` has the same for asyncpg
+and other asyncio drivers.
 
-`db` is a connection or cursor of psycopg, or a Connection or Session of SQLAlchemy: the transaction that it is in."""
+`db` is a connection or cursor of psycopg, or a Connection or Session of SQLAlchemy: the
+transaction that it is in."""
 from __future__ import annotations
 
 import select
@@ -12,7 +14,8 @@ from .follower import LOOK_S, Follower
 from .http import HttpError, encode
 from .statements import Amount, Bytes, End, Gap, Transaction
 
-__all__ = ['Amount', 'Bytes', 'End', 'Gap', 'HttpError', 'Transaction', 'bump', 'cancel', 'encode', 'enqueue', 'enqueue_many',
+__all__ = ['Amount', 'Bytes', 'End', 'Gap', 'HttpError', 'Transaction', 'bump', 'cancel', 'encode',
+           'enqueue', 'enqueue_many',
            'enqueue_signed', 'error_code', 'follow', 'retry', 'status', 'wait']
 
 
@@ -21,7 +24,8 @@ def _rows(db: Any, statement: statements.Statement) -> list:
     if hasattr(db, 'get_bind') and hasattr(db, 'connection'):
         db = db.connection()  # SQLAlchemy's Session
     if hasattr(db, 'exec_driver_sql'):
-        return db.exec_driver_sql(statements.marked(text, values, db.dialect.paramstyle), tuple(values)).fetchall()
+        return db.exec_driver_sql(statements.marked(text, values, db.dialect.paramstyle),
+                                  tuple(values)).fetchall()
     if hasattr(db, 'cursor'):
         with db.cursor() as cur:
             return _rows(cur, statement)
@@ -34,21 +38,24 @@ def _value(db: Any, statement: statements.Statement) -> str:
 
 
 def enqueue(db: Any, account: str, call: Bytes, **options: Any) -> int:
-    """Stores a transaction in the transaction of `db`, and returns its id. The same key and call give the same id.
+    """Stores a transaction in the transaction of `db`, and returns its id. The same key and call
+    give the same id.
 
-    Options: key, priority, not_before, deadline, creator, spec_version, tip, max_tip, deadline_block, retries, expires_in,
-    delay, traceparent (docs/sql.md)."""
+    Options: key, priority, not_before, deadline, creator, spec_version, tip, max_tip,
+    deadline_block, retries, expires_in, delay, traceparent (docs/sql.md)."""
     return int(_value(db, statements.enqueue(account, call, options)))
 
 
-def enqueue_many(db: Any, account: str, calls: Iterable[Bytes], keys: Optional[Iterable[Optional[str]]] = None,
+def enqueue_many(db: Any, account: str, calls: Iterable[Bytes],
+                 keys: Optional[Iterable[Optional[str]]] = None,
                  **options: Any) -> list[int]:
     """Stores several; the options hold for each of them. keys: one for each call, None for none."""
     return statements.ids(_value(db, statements.enqueue_many(account, calls, keys, options)))
 
 
 def enqueue_signed(db: Any, extrinsic: Bytes, **options: Any) -> int:
-    """Stores an extrinsic that was signed elsewhere. Options: key, creator, account, traceparent."""
+    """Stores an extrinsic that was signed elsewhere. Options: key, creator, account,
+    traceparent."""
     return int(_value(db, statements.enqueue_signed(extrinsic, options)))
 
 
@@ -58,29 +65,35 @@ def cancel(db: Any, id: int) -> str:
 
 
 def bump(db: Any, id: int, tip: Optional[Amount] = None) -> str:
-    """Raises the tip: 'queued', 'requested' or 'finished'. Without a tip: the next step of the account's policy."""
+    """Raises the tip: 'queued', 'requested' or 'finished'. Without a tip: the next step of the
+    account's policy."""
     return _value(db, statements.bump(id, tip))
 
 
 def retry(db: Any, id: int, **options: Any) -> int:
-    """Enqueues a transaction that ended without effect once more; the new id. Options: deadline, deadline_block."""
+    """Enqueues a transaction that ended without effect once more; the new id. Options: deadline,
+    deadline_block."""
     return int(_value(db, statements.retry(id, options)))
 
 
-def status(db: Any, id: Optional[int] = None, *, hash: Optional[str] = None) -> Optional[Transaction]:
-    """A transaction by its id, or by the hash of an extrinsic that was signed for it. None: it is not known."""
+def status(db: Any, id: Optional[int] = None, *,
+           hash: Optional[str] = None) -> Optional[Transaction]:
+    """A transaction by its id, or by the hash of an extrinsic that was signed for it. None: it is
+    not known."""
     rows = _rows(db, statements.status(id, hash))
     return statements.transaction(rows[0][0]) if rows else None
 
 
 class _Listener:
-    """LISTEN on a connection of psycopg 2 or 3 that is in no transaction. A notification is a hint that says "look"."""
+    """LISTEN on a connection of psycopg 2 or 3 that is in no transaction. A notification is a hint
+    that says "look"."""
 
     def __init__(self, db: Any, channel: str):
         self.db, self.channel = db, channel
         self.three = hasattr(db, 'pgconn') and hasattr(db.pgconn, 'consume_input')
         if not db.autocommit:
-            raise ValueError('a connection that listens must have autocommit: a transaction holds notifications back')
+            raise ValueError('a connection that listens must have autocommit: a transaction holds '
+                             'notifications back')
         if not self.three and not hasattr(db, 'poll'):
             raise TypeError('this connection cannot listen: pass one of psycopg')
 
@@ -111,7 +124,8 @@ class _Listener:
         return found
 
     def wait(self, seconds: float) -> None:
-        """Until the next notification on the channel, or the time is over. Raises once the connection has ended."""
+        """Until the next notification on the channel, or the time is over. Raises once the
+        connection has ended."""
         until = time.monotonic() + seconds
         while not self.heard():
             left = until - time.monotonic()
@@ -121,25 +135,29 @@ class _Listener:
 
 
 def wait(db: Any, id: int, timeout: Optional[float] = None) -> Transaction:
-    """The transaction once it has ended. `db`: a connection of psycopg with autocommit, not behind a transaction pooler.
-    TimeoutError after `timeout` seconds; LookupError if it is not known."""
+    """The transaction once it has ended. `db`: a connection of psycopg with autocommit, not behind
+    a transaction pooler. TimeoutError after `timeout` seconds; LookupError if it is not known."""
     until = None if timeout is None else time.monotonic() + timeout
     with _Listener(db, f'tx_ended_{int(id)}') as listener:
         while True:
             t = status(db, id)
             if t is None:
-                raise LookupError(f'transaction {id} is not known: it was not committed, or its record was removed')
+                raise LookupError(f'transaction {id} is not known: it was not committed, or its '
+                                  'record was removed')
             if t.outcome:
                 return t
             left = LOOK_S if until is None else until - time.monotonic()
             if left <= 0:
-                raise TimeoutError(f'transaction {id} has not ended after {timeout} s: {t.waits or t.state}')
+                raise TimeoutError(f'transaction {id} has not ended after {timeout} s: '
+                                   f'{t.waits or t.state}')
             listener.wait(min(left, LOOK_S))
 
 
-def follow(db: Any, position: Optional[int] = None, account: Optional[str] = None) -> Iterator[Union[End, Gap]]:
-    """Every final outcome from a position on, at least once: the position of the last event that you have dealt with, 0 for
-    all records that there are, None for now. `db` as for wait. It ends with the connection's error: connect and go on."""
+def follow(db: Any, position: Optional[int] = None,
+           account: Optional[str] = None) -> Iterator[Union[End, Gap]]:
+    """Every final outcome from a position on, at least once: the position of the last event that
+    you have dealt with, 0 for all records that there are, None for now. `db` as for wait. It ends
+    with the connection's error: connect and go on."""
     follower = Follower(position, account)
     with _Listener(db, 'pending_tx_removed') as listener:
         while True:
@@ -153,7 +171,8 @@ def follow(db: Any, position: Optional[int] = None, account: Optional[str] = Non
 
 
 def error_code(error: Optional[BaseException]) -> Optional[str]:
-    """The SQLSTATE of an error, also of one that SQLAlchemy has wrapped. TR010 .. TR014 are txrelay's."""
+    """The SQLSTATE of an error, also of one that SQLAlchemy has wrapped. TR010 .. TR014 are
+    txrelay's."""
     while error is not None:
         code = getattr(error, 'sqlstate', None) or getattr(error, 'pgcode', None)
         if code:

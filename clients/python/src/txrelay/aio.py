@@ -1,5 +1,5 @@
-"""Client of txrelay for asyncio: connections of asyncpg, AsyncConnection of psycopg 3, AsyncConnection and AsyncSession of
-SQLAlchemy. `wait` and `follow` need a connection of asyncpg."""
+"""Client of txrelay for asyncio: connections of asyncpg, AsyncConnection of psycopg 3,
+AsyncConnection and AsyncSession of SQLAlchemy. `wait` and `follow` need a connection of asyncpg."""
 from __future__ import annotations
 
 import asyncio
@@ -9,7 +9,8 @@ from . import statements
 from .follower import LOOK_S, Follower
 from .statements import Amount, Bytes, End, Gap, Transaction
 
-__all__ = ['bump', 'cancel', 'enqueue', 'enqueue_many', 'enqueue_signed', 'follow', 'retry', 'status', 'wait']
+__all__ = ['bump', 'cancel', 'enqueue', 'enqueue_many', 'enqueue_signed', 'follow', 'retry',
+           'status', 'wait']
 
 
 async def _rows(db: Any, statement: statements.Statement) -> list:
@@ -19,7 +20,8 @@ async def _rows(db: Any, statement: statements.Statement) -> list:
     if hasattr(db, 'sync_session'):
         db = await db.connection()  # SQLAlchemy's AsyncSession
     if hasattr(db, 'exec_driver_sql'):
-        return (await db.exec_driver_sql(statements.marked(text, values, db.dialect.paramstyle), tuple(values))).fetchall()
+        return (await db.exec_driver_sql(statements.marked(text, values, db.dialect.paramstyle),
+                                         tuple(values))).fetchall()
     cursor = await db.execute(statements.marked(text, values), values)
     return await cursor.fetchall()
 
@@ -33,7 +35,8 @@ async def enqueue(db: Any, account: str, call: Bytes, **options: Any) -> int:
     return int(await _value(db, statements.enqueue(account, call, options)))
 
 
-async def enqueue_many(db: Any, account: str, calls: Iterable[Bytes], keys: Optional[Iterable[Optional[str]]] = None,
+async def enqueue_many(db: Any, account: str, calls: Iterable[Bytes],
+                       keys: Optional[Iterable[Optional[str]]] = None,
                        **options: Any) -> list[int]:
     """As txrelay.enqueue_many."""
     return statements.ids(await _value(db, statements.enqueue_many(account, calls, keys, options)))
@@ -59,7 +62,8 @@ async def retry(db: Any, id: int, **options: Any) -> int:
     return int(await _value(db, statements.retry(id, options)))
 
 
-async def status(db: Any, id: Optional[int] = None, *, hash: Optional[str] = None) -> Optional[Transaction]:
+async def status(db: Any, id: Optional[int] = None, *,
+                 hash: Optional[str] = None) -> Optional[Transaction]:
     """As txrelay.status."""
     rows = await _rows(db, statements.status(id, hash))
     return statements.transaction(rows[0][0]) if rows else None
@@ -70,7 +74,8 @@ class _Listener:
 
     def __init__(self, db: Any, channel: str):
         if not hasattr(db, 'add_listener'):
-            raise TypeError('this connection cannot listen: pass one of asyncpg, or use txrelay.wait with psycopg')
+            raise TypeError('this connection cannot listen: pass one of asyncpg, or use '
+                            'txrelay.wait with psycopg')
         self.db, self.channel, self.bell = db, channel, asyncio.Event()
 
     def heard(self, *_: Any) -> None:
@@ -102,13 +107,15 @@ async def wait(db: Any, id: int) -> Transaction:
         while True:
             t = await status(db, id)
             if t is None:
-                raise LookupError(f'transaction {id} is not known: it was not committed, or its record was removed')
+                raise LookupError(f'transaction {id} is not known: it was not committed, or its '
+                                  'record was removed')
             if t.outcome:
                 return t
             await listener.wait(LOOK_S)
 
 
-async def follow(db: Any, position: Optional[int] = None, account: Optional[str] = None) -> AsyncIterator[Union[End, Gap]]:
+async def follow(db: Any, position: Optional[int] = None,
+                 account: Optional[str] = None) -> AsyncIterator[Union[End, Gap]]:
     """As txrelay.follow; `db`: a connection of asyncpg."""
     follower = Follower(position, account)
     async with _Listener(db, 'pending_tx_removed') as listener:

@@ -1,4 +1,5 @@
-"""What a reader decides, without a connection: which page to read next, what to deliver, when to look again."""
+"""What a reader decides, without a connection: which page to read next, what to deliver, when to
+look again."""
 from __future__ import annotations
 
 import json
@@ -13,7 +14,8 @@ OVERLAP_US = 60_000_000
 
 
 class Follower:
-    """Each round: place(), then page() and rows() until page() is None, then wait for a notification, LOOK_S at most."""
+    """Each round: place(), then page() and rows() until page() is None, then wait for a
+    notification, LOOK_S at most."""
 
     def __init__(self, position: Optional[int], account: Optional[str]):
         self.reached, self.account = position, account
@@ -28,7 +30,8 @@ class Follower:
             self.reached = self.floor = self.up_to
         elif first and kept and int(kept) > self.reached:
             yield Gap(self.reached, statements.micros(int(kept)))
-        # Once a minute from before the last position: an owner without pg_read_all_stats does not see all open transactions.
+        # Once a minute from before the last position: an owner without pg_read_all_stats does not
+        # see all open transactions.
         again = first or time.monotonic() - self.whole >= OVERLAP_US / 1e6
         if again:
             self.whole = time.monotonic()
@@ -37,7 +40,8 @@ class Follower:
     def page(self) -> Optional[Statement]:
         if self.next is None:
             self.reached = max(self.reached, self.up_to)
-            self.delivered = {i: at for i, at in self.delivered.items() if at >= self.reached - 2 * OVERLAP_US}
+            self.delivered = {i: at for i, at in self.delivered.items()
+                              if at >= self.reached - 2 * OVERLAP_US}
             return None
         at, id = self.next
         return statements.ENDS, [str(at), str(id), str(at)]

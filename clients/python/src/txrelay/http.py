@@ -15,12 +15,17 @@ class HttpError(Exception):
         self.status, self.code = status, problem.get('code')
 
 
-def encode(url: str, token: str, account: str, pallet: str, name: str, args: Union[Sequence[Any], Mapping[str, Any]] = (),
+def encode(url: str, token: str, account: str, pallet: str, name: str,
+           args: Union[Sequence[Any], Mapping[str, Any]] = (),
            timeout: Optional[float] = 30) -> bytes:
-    """url: the relay's, for example http://127.0.0.1:8080. token: one with the scope enqueue. args: by position or by name."""
-    body = {'account': account, 'call': {'pallet': pallet, 'name': name, 'args': args}, 'dry_run': True}
-    request = urllib.request.Request(url.rstrip('/') + '/v1/transactions', json.dumps(body).encode(), method='POST',
-                                     headers={'Authorization': f'Bearer {token}', 'Content-Type': 'application/json'})
+    """url: the relay's, for example http://127.0.0.1:8080. token: one with the scope enqueue.
+    args: by position or by name."""
+    body = {'account': account, 'call': {'pallet': pallet, 'name': name, 'args': args},
+            'dry_run': True}
+    request = urllib.request.Request(url.rstrip('/') + '/v1/transactions',
+                                     json.dumps(body).encode(), method='POST',
+                                     headers={'Authorization': f'Bearer {token}',
+                                              'Content-Type': 'application/json'})
     try:
         with urllib.request.urlopen(request, timeout=timeout) as answer:
             return bytes.fromhex(json.load(answer)['call'].removeprefix('0x'))
@@ -29,5 +34,6 @@ def encode(url: str, token: str, account: str, pallet: str, name: str, args: Uni
         try:
             problem = json.loads(text)
         except ValueError:
-            problem = {'detail': f'{url} answered {error.code} without JSON: {text[:80]!r}'}  # a proxy's page
+            # a proxy's page
+            problem = {'detail': f'{url} answered {error.code} without JSON: {text[:80]!r}'}
         raise HttpError(error.code, problem) from None

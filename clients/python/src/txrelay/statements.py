@@ -1,5 +1,5 @@
-"""The SQL of docs/sql.md, for every driver: a text with {} for each argument, and strings. Every argument is cast in the
-statement, so no driver has to know a type, and none guesses one."""
+"""The SQL of docs/sql.md, for every driver: a text with {} for each argument, and strings. Every
+argument is cast in the statement, so no driver has to know a type, and none guesses one."""
 from __future__ import annotations
 
 import dataclasses
@@ -12,8 +12,10 @@ Bytes = Union[bytes, bytearray, memoryview, str]
 Amount = Union[int, str, decimal.Decimal]
 Statement = Tuple[str, list]
 
-OPTIONS = {'priority': 'bigint', 'not_before': 'timestamptz', 'deadline': 'timestamptz', 'creator': 'text', 'spec_version': 'bigint',
-           'tip': 'numeric', 'max_tip': 'numeric', 'deadline_block': 'bigint', 'retries': 'bigint', 'expires_in': 'interval',
+OPTIONS = {'priority': 'bigint', 'not_before': 'timestamptz', 'deadline': 'timestamptz',
+           'creator': 'text', 'spec_version': 'bigint',
+           'tip': 'numeric', 'max_tip': 'numeric', 'deadline_block': 'bigint', 'retries': 'bigint',
+           'expires_in': 'interval',
            'delay': 'interval', 'traceparent': 'text'}
 KEY = {'key': 'text'}
 
@@ -47,7 +49,8 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
-def function(name: str, first: list, values: list, options: Mapping[str, Any], known: Mapping[str, str]) -> Statement:
+def function(name: str, first: list, values: list, options: Mapping[str, Any],
+             known: Mapping[str, str]) -> Statement:
     named = []
     for option, value in options.items():
         if option not in known:
@@ -58,16 +61,20 @@ def function(name: str, first: list, values: list, options: Mapping[str, Any], k
     return f'SELECT CAST(txrelay.{name}({", ".join(first + named)}) AS text)', values
 
 
-TEXT, BYTES, ID = 'CAST({} AS text)', "decode(CAST({} AS text), 'hex')", 'CAST(CAST({} AS text) AS bigint)'
+TEXT, BYTES, ID = (
+    'CAST({} AS text)', "decode(CAST({} AS text), 'hex')", 'CAST(CAST({} AS text) AS bigint)')
 
 
 def enqueue(account: str, call: Bytes, options: Mapping[str, Any]) -> Statement:
     return function('enqueue', [TEXT, BYTES], [account, digits(call)], options, {**KEY, **OPTIONS})
 
 
-def enqueue_many(account: str, calls: Iterable[Bytes], keys: Optional[Iterable[Optional[str]]], options: Mapping[str, Any]) -> Statement:
-    array = 'ARRAY(SELECT %s FROM jsonb_array_elements_text(CAST(CAST({} AS text) AS jsonb)) WITH ORDINALITY e (e, n) ORDER BY n)'
-    first, values = [TEXT, array % "decode(e, 'hex')"], [account, json.dumps([digits(c) for c in calls])]
+def enqueue_many(account: str, calls: Iterable[Bytes], keys: Optional[Iterable[Optional[str]]],
+                 options: Mapping[str, Any]) -> Statement:
+    array = ('ARRAY(SELECT %s FROM jsonb_array_elements_text(CAST(CAST({} AS text) AS jsonb)) WITH '
+             'ORDINALITY e (e, n) ORDER BY n)')
+    first, values = [TEXT, array % "decode(e, 'hex')"], [account,
+                                                         json.dumps([digits(c) for c in calls])]
     if keys is not None:
         first.append(array % 'e')
         values.append(json.dumps(list(keys)))
@@ -88,14 +95,16 @@ def bump(id: int, tip: Optional[Amount]) -> Statement:
 
 
 def retry(id: int, options: Mapping[str, Any]) -> Statement:
-    return function('retry', [ID], [str(id)], options, {'deadline': 'timestamptz', 'deadline_block': 'bigint'})
+    return function('retry', [ID], [str(id)], options,
+                    {'deadline': 'timestamptz', 'deadline_block': 'bigint'})
 
 
 def status(id: Optional[int], hash: Optional[str]) -> Statement:
     if (id is None) == (hash is None):
         raise TypeError('status() takes an id, or hash=')
     argument = ID if hash is None else 'hash => ' + TEXT
-    return f'SELECT CAST(to_jsonb(t) AS text) FROM txrelay.status({argument}) t', [str(id) if hash is None else hash]
+    return f'SELECT CAST(to_jsonb(t) AS text) FROM txrelay.status({argument}) t', [
+        str(id) if hash is None else hash]
 
 
 def ids(answer: str) -> list[int]:
@@ -128,10 +137,12 @@ class Transaction:
 
 
 def time_of(text: str) -> datetime.datetime:
-    """A time of to_jsonb: it may have fewer than six digits, which fromisoformat reads from Python 3.11 on."""
+    """A time of to_jsonb: it may have fewer than six digits, which fromisoformat reads from Python
+    3.11 on."""
     head, zone = text[:-6], text[-6:]
     seconds, _, fraction = head.partition('.')
-    return datetime.datetime.fromisoformat(f'{seconds}.{fraction:0<6}{zone}').astimezone(datetime.timezone.utc)
+    return datetime.datetime.fromisoformat(f'{seconds}.{fraction:0<6}{zone}').astimezone(
+        datetime.timezone.utc)
 
 
 def transaction(text: str) -> Transaction:
@@ -162,23 +173,30 @@ class End:
 
 @dataclasses.dataclass(frozen=True)
 class Gap:
-    """Records that ended before this time were removed: outcomes after your position may be missing."""
+    """Records that ended before this time were removed: outcomes after your position may be
+    missing."""
     position: int
     dropped_before: datetime.datetime
 
 
 PLACE = """SELECT CAST(txrelay.follow_position() AS text),
-    (SELECT CAST(CAST(extract(epoch FROM k.dropped_before) * 1000000 AS bigint) AS text) FROM txrelay.follow_kept k)"""
+    (SELECT CAST(CAST(extract(epoch FROM k.dropped_before) * 1000000 AS bigint) AS text)
+    FROM txrelay.follow_kept k)"""
 ROWS = 1000
 ENDS = f"""SELECT CAST(to_jsonb(x) AS text) FROM (
-    SELECT f.id, a.alias AS account, f.nonce, '0x' || encode(f.hash, 'hex') AS hash, '0x' || encode(f.block_hash, 'hex') AS block_hash,
-        f.block_number, f.outcome, f.error, f.creator, f.traceparent, CAST(extract(epoch FROM f.finished_at) * 1000000 AS bigint) AS at
+    SELECT f.id, a.alias AS account, f.nonce, '0x' || encode(f.hash, 'hex') AS hash, '0x' ||
+    encode(f.block_hash, 'hex') AS block_hash,
+        f.block_number, f.outcome, f.error, f.creator, f.traceparent, CAST(extract(epoch
+        FROM f.finished_at) * 1000000 AS bigint) AS at
     FROM txrelay.follow_finished f JOIN txrelay.follow_accounts a ON a.account = f.account
-    WHERE f.id IS NOT NULL AND (f.finished_at, f.id) > (timestamptz 'epoch' + CAST(CAST({{}} AS text) AS bigint)
+    WHERE f.id IS NOT NULL AND (f.finished_at, f.id) > (timestamptz 'epoch' + CAST(CAST({{}} AS
+    text) AS bigint)
             * interval '1 microsecond', CAST(CAST({{}} AS text) AS bigint))
-        AND f.finished_at >= timestamptz 'epoch' + CAST(CAST({{}} AS text) AS bigint) * interval '1 microsecond'
+        AND f.finished_at >= timestamptz 'epoch' + CAST(CAST({{}} AS text) AS bigint) * interval '1
+        microsecond'
     ORDER BY f.finished_at, f.id LIMIT {ROWS}) x ORDER BY x.at, x.id"""
 
 
 def micros(at: int) -> datetime.datetime:
-    return datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc) + datetime.timedelta(microseconds=at)
+    return datetime.datetime(1970, 1, 1,
+                             tzinfo=datetime.timezone.utc) + datetime.timedelta(microseconds=at)
