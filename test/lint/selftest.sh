@@ -92,6 +92,8 @@ fresh && mkdir -p "$tmp/t/test" && printf 'def test_S13_a_call(self):\n    pass\
 wide=$(printf 'x%.0s' {1..101})
 fresh && printf '/* %s */\n' "$wide" >"$tmp/t/base/a.c" && expect width 'over 100 columns'
 fresh && printf '%s\n' "$wide" >"$tmp/t/a.md" && expect width 'over 100 columns'
+fresh && mkdir -p "$tmp/t/schema/functions" && printf -- '-- %s\n' "$wide" >"$tmp/t/schema/functions/a.sql" && expect width 'over 100 columns'
+fresh && mkdir -p "$tmp/t/test" && printf '# %s\n' "$wide" >"$tmp/t/test/a.py" && expect width 'over 100 columns'
 
 # The map of a folder in a header.
 map() { # files that the header of store/ lists; the folder has a.c to e.c
