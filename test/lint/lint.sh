@@ -226,6 +226,13 @@ fi
 # What a header of the product declares is called by the product.
 hits=$(echo "$files" | xargs -r python3 -B "$here/unused.py") && [ -z "$hits" ] || finding "a function that nothing calls: $hits"
 
+# What one file of the manager owns, another does not write.
+state=relay/core/tx/state.h
+if [ -f $state ]; then
+  hits=$(echo "$files" | grep -E '^relay/core/tx/[^/]*\.c$' | xargs -r python3 -B "$here/owners.py" $state 2>&1) && [ -z "$hits" ] ||
+    finding "a member that another file owns: $hits"
+fi
+
 # Spelling of what people read.
 if [ -z "${1:-}" ] && command -v codespell >/dev/null; then
   out=$(tree | grep -E '\.(md|h|c|py|sh|sql)$' | grep -vE 'bip39|vectors|package-lock|^net/llhttp/' |

@@ -138,6 +138,17 @@ faults FIRST SECOND THIRD && expect plant 'without a hook.*< THIRD'
 faults FIRST SECOND SECOND && expect plant 'twice.*< SECOND'
 faults FIRST && expect plant 'a hook without an entry.*> SECOND'
 
+# A member of the manager that another file owns, and a state.h without owners.
+owned() {
+  fresh && mkdir -p "$tmp/t/relay/core/tx" &&
+    printf 'struct load { /* %s */\n    int at;\n};\nstruct manager {\n    struct load load;\n};\n' "$1" >"$tmp/t/relay/core/tx/state.h" &&
+    printf 'void f(struct manager *m)\n{\n    m->load.at = 1;\n}\n' >"$tmp/t/relay/core/tx/$2"
+}
+owned 'load.c alone' chain.c && expect owner 'chain.c:3 writes m->load, which is of load.c'
+owned 'load.c' chain.c && expect owners 'names no owner'
+owned 'load.c alone' load.c
+if out=$(bash "$here/lint.sh" "$tmp/t" 2>&1 | grep 'another file owns'); then echo "selftest: the owner may not write: $out"; fails=1; fi
+
 # A function that only a test calls, and one that the list keeps although no test calls it.
 fresh && printf 'int base_dead(void);\n' >"$tmp/t/base/include/base/y.h" && mkdir -p "$tmp/t/test" &&
   printf 'int base_dead(void)\n{\n    return 0;\n}\n' >"$tmp/t/base/a.c" &&

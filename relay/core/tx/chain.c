@@ -1,6 +1,7 @@
 /* The node: up, down, best blocks, the runtime. */
 #include "chain.h"
 
+#include "base/buf.h"
 #include "base/heard.h"
 #include "effects.h"
 #include "probe.h"
@@ -41,7 +42,7 @@ static void drop_invented(struct manager *m, uint64_t number)
         return;
     m->chain.finalized = read;
     if (m->life.used_block > final_everywhere(m))
-        m->life.used_block = final_everywhere(m); /* see manager__chain_ready */
+        manager__life_used_by(m, final_everywhere(m)); /* see manager__chain_ready */
     /* Otherwise manager__chain_ready follows, and does what else is due at the start. */
     if (m->final.following && (above || manager__reconcile_skips(m)))
         manager__follow_loaded(m);
@@ -51,7 +52,7 @@ void manager__chain_up(struct manager *m, const struct manager_event *ev)
 {
     bool back = m->phase == MANAGER_LEADING && !m->chain.up;
     m->chain.up = true;
-    m->chain_tick.block_at = m->chain.version_at = m->now;
+    m->chain_tick.block_at = m->suspension.version_at = m->now;
     m->writes.sign_after_tick = 0;
     if (ev->chain.finalized > m->chain.finalized)
         m->chain.finalized = ev->chain.finalized;
@@ -76,6 +77,17 @@ void manager__chain_down(struct manager *m)
         return;
     m->chain.up = false;
     manager__probe_stop(m);
+}
+
+void manager__chain_forget(struct manager *m)
+{
+    m->chain.up = false;
+}
+
+void manager__final_block(struct manager *m, uint64_t number)
+{
+    if (number > m->chain.finalized)
+        m->chain.finalized = number;
 }
 
 /* Balancers and nodes tell a head again, and an earlier one after a later one. Only a height above
@@ -107,7 +119,7 @@ void manager__chain_ready(struct manager *m)
     PRE(m->phase >= MANAGER_CHAIN_WAIT && m->chain.up);
     manager__follow_loaded(m);
     if (m->life.used_block == UINT64_MAX)
-        m->life.used_block = final_everywhere(m);
+        manager__life_used_by(m, final_everywhere(m));
     manager__probe_soon(m);
     manager__version_check(m);
     manager__signing_check(m);
@@ -142,7 +154,10 @@ void manager__runtime(struct manager *m, const struct manager_event *ev)
         m->chain.runtime_block = m->chain.best;
         m->chain.runtimes++;
     }
-    manager__chain_signing(m, ev->chain.tip_max, ev->chain.unsupported);
+    m->chain.tip_max = ev->chain.tip_max;
+    plain_text(m->chain.unsupported, sizeof(m->chain.unsupported),
+               ev->chain.unsupported ? ev->chain.unsupported : "");
+    manager__signing_check(m);
     if (changed)
         rows_of_former_runtime(m);
 }
@@ -217,19 +232,19 @@ static bool waits_for_beat(const struct manager *m)
     return m->chain.up && m->phase == MANAGER_LEADING &&
            (m->probe.at_tick || m->nonces.rewind || m->send.gate_shut ||
             m->writes.sign_after_tick > m->chain_tick.count ||
-            m->chain.version_since != UINT64_MAX || line_count(&m->line, ROW_UNSENT) ||
+            m->suspension.version_since != UINT64_MAX || line_count(&m->line, ROW_UNSENT) ||
             line_count(&m->line, ROW_UNSURE) || line_count(&m->line, ROW_RESIGN));
 }
 
 void manager__chain_tick(struct manager *m, bool block)
 {
     m->chain_tick.count++;
-    if (m->chain.version_since != UINT64_MAX && m->chain.up) {
+    if (m->suspension.version_since != UINT64_MAX && m->chain.up) {
         manager__fx(m, MANAGER_FX_RECHECK_RUNTIME);
         manager__version_check(m);
     }
-    m->send.gate_shut =
-        false; /* GATE_OPEN may have come before the refusal that it answers: ask the gate again */
+    /* GATE_OPEN may have come before the refusal that it answers: ask the gate again. */
+    manager__gate_open(m);
     if (block) {
         m->chain_tick.block_at = m->now;
         m->line.blocks++;

@@ -4,6 +4,7 @@
 
 #include "admit.h"
 #include "base/hex.h"
+#include "chain.h"
 #include "effects.h"
 #include "ends.h"
 #include "nonces.h"
@@ -147,10 +148,8 @@ static void new_nonce(struct manager *m, const struct manager_block *block)
     manager__former_life(m, block);
     m->final.nonce_block = block->number;
     if (m->suspension.why == MANAGER_SUSPENSION_REAPED) {
-        m->life.nonce = m->final.nonce = block->account_nonce;
-        if (!m->life.known)
-            m->life.block = block->number + manager_era_longest(m->config.era_period);
-        m->life.known = true;
+        m->final.nonce = block->account_nonce;
+        manager__life_seen(m, block);
     }
 }
 
@@ -335,8 +334,7 @@ static bool try_unread_block(struct manager *m, const struct manager_block *told
 void manager__finalized(struct manager *m, const struct manager_block *told)
 {
     PRE(told && (!told->included_count || told->included));
-    if (told->number > m->chain.finalized)
-        m->chain.finalized = told->number;
+    manager__final_block(m, told->number);
     if (m->phase < MANAGER_CHAIN_WAIT || try_unread_block(m, told) || !try_expect(m, told->number))
         return;
     struct manager_block block = *told;

@@ -45,6 +45,49 @@ void manager__reborn_pump(struct manager *m)
     m->nonces.wanted = m->nonces.lower = m->life.wanted = true;
 }
 
+void manager__life_reset(struct manager *m)
+{
+    m->life.ordered = m->life.wanted = m->life.known = false;
+}
+
+void manager__life_forget(struct manager *m)
+{
+    m->life.used_nonce = m->life.used_block = 0;
+    m->life.wanted = false;
+}
+
+void manager__life_order(struct manager *m, bool ordered)
+{
+    m->life.ordered = ordered;
+}
+
+void manager__life_recorded(struct manager *m, uint64_t nonce, uint64_t block)
+{
+    PRE(nonce > 0);
+    m->life.used_nonce = nonce;
+    m->life.used_block = block;
+}
+
+void manager__life_used_by(struct manager *m, uint64_t block)
+{
+    PRE(m->life.used_block > block);
+    m->life.used_block = block;
+}
+
+void manager__life_seen(struct manager *m, const struct manager_block *block)
+{
+    PRE(m->suspension.why == MANAGER_SUSPENSION_REAPED);
+    m->life.nonce = block->account_nonce;
+    if (!m->life.known)
+        m->life.block = block->number + manager_era_longest(m->config.era_period);
+    m->life.known = true;
+}
+
+void manager__life_storing(struct manager *m)
+{
+    m->life.stored_nonce = m->line.next;
+}
+
 void manager__nonce_stored(struct manager *m, const struct manager_event *ev)
 {
     (void)ev;

@@ -30,15 +30,15 @@ void manager__forget(struct manager *m)
         m->probe.at = UINT64_MAX;
     m->final = (struct final_view){.read = m->final.read};
     m->nonces = (struct next_nonce){.given_back = UINT64_MAX};
-    m->send.half_open = m->admit.wanted = false;
+    manager__send_forget(m);
+    m->admit.wanted = false;
     manager__admit_over(m);
     m->writes.sign_after_tick = 0;
     m->load.after = m->load.next_nonce = -1;
     m->load.min_submitted = UINT64_MAX;
     m->load.max_submitted = 0;
     m->alerted = 0;
-    m->life.used_nonce = m->life.used_block = 0;
-    m->life.wanted = false;
+    manager__life_forget(m);
     m->head.nonce = UINT64_MAX;
     m->head.gap_since = 0;
 }
@@ -49,9 +49,10 @@ void manager__promote(struct manager *m, int64_t epoch)
     memset(m->writes.out, 0, sizeof(m->writes.out));
     m->probe.question = PROBE_NONE;
     m->probe.discard = false;
-    m->fenced = m->load.out = m->send.gate_shut = false;
-    m->chain.up =
-        false; /* a follower is not told; the adapter says CHAIN_UP after PROMOTED when it is */
+    m->fenced = m->load.out = false;
+    manager__gate_open(m);
+    /* A follower is not told; the adapter says CHAIN_UP after PROMOTED when it is. */
+    manager__chain_forget(m);
     m->rng.state = (uint64_t)epoch;
     manager__window_reset(m);
     m->admit.conflicts = 0;
@@ -75,6 +76,38 @@ void manager__reload(struct manager *m, bool at_once)
     manager__forget(m);
     manager__phase(m, MANAGER_LOAD_WAIT);
     m->load.at = at_once ? m->now : m->now + backoff_next(&m->load.backoff, &m->rng);
+}
+
+void manager__load_new(struct manager *m)
+{
+    m->load.backoff = (struct backoff){.base_ms = 200, .cap_ms = 10000};
+}
+
+void manager__load_drop(struct manager *m)
+{
+    m->load.out = false;
+}
+
+void manager__load_reaches(struct manager *m, uint64_t block)
+{
+    if (block > m->load.max_submitted)
+        m->load.max_submitted = block;
+}
+
+void manager__load_write_refused(struct manager *m, enum manager_effect_type write)
+{
+    PRE(write < MANAGER_WRITE_COUNT);
+    m->load.refused = true;
+    m->load.refused_write = write;
+}
+
+void manager__load_write_stored(struct manager *m, enum manager_effect_type write)
+{
+    PRE(write < MANAGER_WRITE_COUNT);
+    if (!m->load.refused || m->load.refused_write != write)
+        return;
+    m->load.refused = false;
+    backoff_reset(&m->load.backoff);
 }
 
 /* Every write in flight is answered first: one that commits after the snapshot would be missed

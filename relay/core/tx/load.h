@@ -14,5 +14,12 @@ size_t manager__to_load(const struct manager *m);
 void manager__snapshot(struct manager *m, const struct manager_event *ev);
 void manager__load_failed(struct manager *m, int code);
 void manager__load_pump(struct manager *m);
+void manager__load_new(struct manager *m);
+void manager__load_drop(struct manager *m); /* the answer to the one that is out is not wanted */
+/* The table has something of this block: a node below it has nothing to say. */
+void manager__load_reaches(struct manager *m, uint64_t block);
+/* The database refused this write, or stored it: does the back-off of loads go on? */
+void manager__load_write_refused(struct manager *m, enum manager_effect_type write);
+void manager__load_write_stored(struct manager *m, enum manager_effect_type write);
 
 #endif

@@ -37,7 +37,7 @@ struct manager *manager_new(const struct manager_config *config)
     if (!m->config.state_batch_max)
         m->config.state_batch_max = 512;
     manager__window_reset(m);
-    m->load.backoff = (struct backoff){.base_ms = 200, .cap_ms = 10000};
+    manager__load_new(m);
     m->probe.backoff = (struct backoff){.base_ms = 250, .cap_ms = 5000};
     m->chain_tick.stall = (struct backoff){.base_ms = STALL_BASE_MS, .cap_ms = STALL_CAP_MS};
     m->chain_tick.silent = (struct backoff){.base_ms = STALL_SILENT_MS, .cap_ms = STALL_CAP_MS};
@@ -78,7 +78,9 @@ static void on_demoted(struct manager *m, const struct manager_event *ev)
     memset(m->writes.out, 0,
            sizeof(m->writes.out)); /* the adapter drops answers of a former leadership */
     m->probe.question = PROBE_NONE;
-    m->load.out = m->chain.up = m->fenced = false;
+    manager__load_drop(m);
+    manager__chain_forget(m);
+    m->fenced = false;
     m->chain_tick.at = m->probe.at = UINT64_MAX;
     m->phases.illegal = m->line.moves.illegal = 0;
     manager__phase(m, MANAGER_IDLE);
@@ -87,7 +89,7 @@ static void on_demoted(struct manager *m, const struct manager_event *ev)
 static void on_gate_open(struct manager *m, const struct manager_event *ev)
 {
     (void)ev;
-    m->send.gate_shut = false;
+    manager__gate_open(m);
 }
 
 static void on_store_back(struct manager *m, const struct manager_event *ev)
@@ -246,7 +248,7 @@ struct manager_view manager_view_of(const struct manager *m)
         .gaps = m->head.gaps,
         .wait_blocks = manager__era_wait_left(m),
         .suspension = m->suspension.why,
-        .stays = m->life.ordered || m->chain.version_since != UINT64_MAX,
+        .stays = m->life.ordered || m->suspension.version_since != UINT64_MAX,
     };
 }
 

@@ -6,6 +6,7 @@
 #include "ends.h"
 #include "phase.h"
 #include "probe.h"
+#include "suspend.h"
 
 uint64_t manager__nonce_known(const struct manager *m)
 {
@@ -221,6 +222,6 @@ void manager__nonce_pump(struct manager *m)
     fx->next.nonce = m->line.next;
     fx->next.lower = m->nonces.lower;
     fx->next.reborn = m->life.wanted;
-    m->life.stored_nonce = m->line.next;
+    manager__life_storing(m);
     m->nonces.lower = false;
 }

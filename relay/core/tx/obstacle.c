@@ -225,14 +225,15 @@ static bool signature(const struct manager *m, struct obstacle *ret)
 /* It is over, or a suspension, when a later block is final; a chain may make none by itself. */
 static bool version(const struct manager *m, struct obstacle *ret)
 {
-    if (m->chain.version_since == UINT64_MAX)
+    if (m->suspension.version_since == UINT64_MAX)
         return false;
     return found(
         ret, OBSTACLE_SIGNATURE,
         "transaction_version is %u and calls were accepted for %u: nothing is signed; if it "
         "still is when a block after %llu is final, or in ten minutes, the account is suspended, "
         "and account_resume accepts the new one",
-        m->chain.transaction_version, m->account.transaction_version, (ull)m->chain.version_since);
+        m->chain.transaction_version, m->account.transaction_version,
+        (ull)m->suspension.version_since);
 }
 
 /* Where the row is can only be known by submitting it again, or by the next blocks. */

@@ -94,7 +94,7 @@ static void drop_decisions(struct manager *m)
             m->writes.out[type] = false;
         manager__suspension_unstored(m, type);
         if (type == MANAGER_FX_LOAD)
-            m->load.out = false;
+            manager__load_drop(m);
         if (!write && type != MANAGER_FX_LOAD && type != MANAGER_FX_SUBMIT &&
             type != MANAGER_FX_READY)
             m->fx.list[kept++] = m->fx.list[i];

@@ -78,8 +78,7 @@ void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev
     m->reconcile.on = true;
     m->reconcile.from = ev->snapshot.reconcile_from;
     manager__era_wait_loaded(m, ev);
-    if (m->reconcile.from > m->load.max_submitted)
-        m->load.max_submitted = m->reconcile.from; /* a node that is behind it has nothing to say */
+    manager__load_reaches(m, m->reconcile.from);
 }
 
 /* ---- what is found ---- */

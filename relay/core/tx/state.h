@@ -90,18 +90,15 @@ enum {
     ALERTS_OF_SENDING = ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
 };
 
-/* What the manager knows, by the file that owns it: others read it, and change it through that
- * file's functions where they do not say otherwise. */
+/* What the manager knows, by the file that owns it. Others read it. Where the comment says `alone`,
+ * only the files that it names write it (test/lint/owners.py), and the others call them. */
 
-struct chain_view { /* chain.c: the node, and what it says of the chain */
+struct chain_view { /* chain.c alone: the node, and what it says of the chain */
     bool up;
     uint64_t finalized, best;
     uint64_t best_known; /* the highest block that any node reported */
     uint32_t spec_version, transaction_version;
-    uint64_t version_since; /* the best block at which another transaction_version than the
-                               accepted one was heard; UINT64_MAX: none was */
-    uint64_t version_at;    /* when, from a node that is there since */
-    uint32_t runtimes;      /* changes of the runtime */
+    uint32_t runtimes; /* changes of the runtime */
     /* The best block at the last one: a final block far above it is under this runtime. */
     uint64_t runtime_block;
     u128 tip_max;          /* the highest tip that the runtime's type holds; 0: unknown */
@@ -132,7 +129,7 @@ struct chain_ticks {   /* chain.c: the pace of repair */
     uint64_t silent_next; /* see manager__silent_at */
 };
 
-struct load { /* load.c */
+struct load { /* load.c alone */
     bool out;
     uint64_t at;
     struct backoff backoff;
@@ -195,7 +192,7 @@ struct admission {     /* admit.c and presigned.c */
     struct admitting *rows;
 };
 
-struct sending { /* submit.c: what the node takes; window.c: how much of it */
+struct sending { /* submit.c and window.c alone: what the node takes, and how much of it */
     uint32_t window;
     uint32_t limit;      /* of ours a pool held this many when it was full; UINT32_MAX: unknown */
     uint32_t limit_from; /* the block from which on it is tried whether there is room for more, */
@@ -206,8 +203,6 @@ struct sending { /* submit.c: what the node takes; window.c: how much of it */
     bool half_open; /* after a refusal for lack of room, money or service: one at a time until one
                        is accepted */
     bool gate_shut;
-    bool no_funds; /* the last submission failed for lack of funds; outlives the suspension, which
-                      ends when no row is left */
     uint32_t no_funds_tick;  /* of the last submission */
     uint64_t no_funds_until; /* not tried before, however fast the blocks */
 };
@@ -250,11 +245,16 @@ struct suspension { /* suspend.c: why the account is suspended */
     bool stored;
     /* number of the first request poll after that: earlier polls may have read before it */
     uint64_t first_poll;
-    bool not_signed;   /* SIGNING: the adapter found that out when it signed, */
-    uint32_t runtimes; /* under this runtime */
+    bool no_funds; /* the last submission failed for lack of funds; outlives the suspension, which
+                      ends when no row is left */
+    uint64_t version_since; /* the best block at which another transaction_version than the
+                               accepted one was heard; UINT64_MAX: none was */
+    uint64_t version_at;    /* when, from a node that is there since */
+    bool not_signed;        /* SIGNING: the adapter found that out when it signed, */
+    uint32_t runtimes;      /* under this runtime */
 };
 
-struct life {     /* life.c: an account that was reaped begins anew */
+struct life {     /* life.c alone: an account that was reaped begins anew */
     bool ordered; /* to bury the former life */
     bool wanted;  /* the next nonce of the new one is being stored */
     bool known;   /* `nonce` and `block` are */

@@ -46,7 +46,7 @@ static void row_view(const struct manager *m, const struct row *row, struct send
      * apart. */
     bool submitted_tick =
         m->send.no_funds_tick == m->chain_tick.count || m->now < m->send.no_funds_until;
-    v->funds_wait = m->send.no_funds && submitted_tick && !PLANTED(PAYMENT_HAMMERED);
+    v->funds_wait = m->suspension.no_funds && submitted_tick && !PLANTED(PAYMENT_HAMMERED);
     v->refusal_unstored = row->refused && !PLANTED(REFUSAL_LOST);
     v->backing_off = row->not_before_tick > m->chain_tick.count;
     v->lower_repaired = held && held->nonce < row->nonce;
@@ -251,11 +251,19 @@ static void underpriced(struct manager *m, struct row *row, const char *text)
         manager__unsure(m, row, false, false);
 }
 
+void manager__send_forget(struct manager *m)
+{
+    m->send.half_open = false;
+}
+
+void manager__gate_open(struct manager *m)
+{
+    m->send.gate_shut = false;
+}
+
 static void unpaid(struct manager *m, struct row *row, const char *text)
 {
-    m->send.no_funds = true;
-    manager__suspend(m, MANAGER_SUSPENSION_PAYMENT, "the account cannot pay for nonce %llu: %s",
-                     (unsigned long long)row->nonce, text);
+    manager__unpaid(m, row->nonce, text);
     again(m, row, true);
     if (PLANTED(PAYMENT_HAMMERED))
         row->not_before_tick = 0;

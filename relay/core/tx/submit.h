@@ -6,6 +6,8 @@
 
 /* ---- submit.c ---- */
 void manager__send_pump(struct manager *m);
+void manager__send_forget(struct manager *m); /* what refusals said; the rows are read again */
+void manager__gate_open(struct manager *m);   /* what was refused at the gate may be tried */
 /* The open row that an answer or a status is about; NULL: it ended meanwhile, or was forgotten. */
 struct row *manager__known(const struct manager *m, uint64_t nonce, const uint8_t hash[32],
                            bool *ret_current);

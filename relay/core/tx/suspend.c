@@ -24,6 +24,7 @@
 #include "base/buf.h"
 #include "base/heard.h"
 #include "effects.h"
+#include "load.h"
 #include "stop.h"
 
 enum { NO_NEXT_BLOCK_MS = 30000, NO_FINALITY_MS = 600000 };
@@ -31,18 +32,18 @@ enum { NO_NEXT_BLOCK_MS = 30000, NO_FINALITY_MS = 600000 };
 bool manager__blocked(const struct manager *m)
 {
     bool reaped = m->suspension.why == MANAGER_SUSPENSION_REAPED && !PLANTED(REAPED_SENDS);
-    return reaped || m->chain.version_since != UINT64_MAX ||
+    return reaped || m->suspension.version_since != UINT64_MAX ||
            m->suspension.why == MANAGER_SUSPENSION_TRANSACTION_VERSION;
 }
 
 void manager__suspension_reset(struct manager *m)
 {
     m->suspension.why = MANAGER_SUSPENSION_NONE;
-    m->suspension.wanted = m->suspension.stored = m->send.no_funds = false;
+    m->suspension.wanted = m->suspension.stored = m->suspension.no_funds = false;
     m->suspension.not_signed = false;
     m->suspension.text[0] = 0;
-    m->life.ordered = m->life.wanted = m->life.known = false;
-    m->chain.version_since = UINT64_MAX;
+    manager__life_reset(m);
+    m->suspension.version_since = UINT64_MAX;
     m->account = (struct manager_account){.tip_cap = MANAGER_NO_CAP};
 }
 
@@ -78,9 +79,17 @@ static void end_suspension(struct manager *m)
     m->suspension.text[0] = 0;
 }
 
+void manager__unpaid(struct manager *m, uint64_t nonce, const char *text)
+{
+    PRE(text);
+    m->suspension.no_funds = true;
+    manager__suspend(m, MANAGER_SUSPENSION_PAYMENT, "the account cannot pay for nonce %llu: %s",
+                     (unsigned long long)nonce, text);
+}
+
 void manager__paid(struct manager *m)
 {
-    m->send.no_funds = false;
+    m->suspension.no_funds = false;
     if (m->suspension.why == MANAGER_SUSPENSION_PAYMENT)
         end_suspension(m);
 }
@@ -116,13 +125,6 @@ void manager__signing_check(struct manager *m)
         unsupported(m, m->chain.unsupported);
     else if (manager__cannot_sign(m) && !refused_here(m))
         end_suspension(m);
-}
-
-void manager__chain_signing(struct manager *m, u128 tip_max, const char *why)
-{
-    m->chain.tip_max = tip_max;
-    plain_text(m->chain.unsupported, sizeof(m->chain.unsupported), why ? why : "");
-    manager__signing_check(m);
 }
 
 void manager__signing_refused(struct manager *m, const char *why)
@@ -167,15 +169,15 @@ void manager__ordered(struct manager *m)
 {
     PRE(m->suspension.why != MANAGER_SUSPENSION_NONE);
     if (m->suspension.why == MANAGER_SUSPENSION_REAPED) {
-        m->life.ordered = true;
+        manager__life_order(m, true);
         return;
     }
     if (m->suspension.why == MANAGER_SUSPENSION_TRANSACTION_VERSION)
         m->account.transaction_version =
             m->chain.transaction_version; /* this one, and no later one */
-    m->chain.version_since = UINT64_MAX;
+    m->suspension.version_since = UINT64_MAX;
     m->suspension.why = MANAGER_SUSPENSION_NONE;
-    m->suspension.stored = m->send.no_funds = m->suspension.not_signed = false;
+    m->suspension.stored = m->suspension.no_funds = m->suspension.not_signed = false;
 }
 
 void manager__suspension_unstored(struct manager *m, enum manager_effect_type write)
@@ -222,11 +224,10 @@ void manager__account_loaded(struct manager *m, const struct manager_event *ev)
     if (ev->snapshot.used_nonce > 0) {
         bool known = ev->snapshot.used_block >=
                      0; /* else by another program, in blocks that are not on record */
-        m->life.used_nonce = (uint64_t)ev->snapshot.used_nonce;
-        m->life.used_block = known ? (uint64_t)ev->snapshot.used_block : UINT64_MAX;
-        if (known && m->life.used_block > m->load.max_submitted)
-            m->load.max_submitted =
-                m->life.used_block; /* a node below it knows less than the table */
+        manager__life_recorded(m, (uint64_t)ev->snapshot.used_nonce,
+                               known ? (uint64_t)ev->snapshot.used_block : UINT64_MAX);
+        if (known) /* a node below it knows less than the table */
+            manager__load_reaches(m, m->life.used_block);
     }
     if (!ev->snapshot.account)
         return;
@@ -238,11 +239,11 @@ void manager__account_loaded(struct manager *m, const struct manager_event *ev)
                ev->snapshot.suspension_text ? ev->snapshot.suspension_text : "");
     m->suspension.stored = m->suspension.why != MANAGER_SUSPENSION_NONE;
     m->suspension.first_poll = m->polls + 1; /* the one that follows the load */
-    m->send.no_funds = m->suspension.why == MANAGER_SUSPENSION_PAYMENT;
-    m->life.ordered = m->account.reborn;
+    m->suspension.no_funds = m->suspension.why == MANAGER_SUSPENSION_PAYMENT;
+    manager__life_order(m, m->account.reborn);
     if (PLANTED(HOLD_FORGOTTEN)) {
         m->suspension.why = MANAGER_SUSPENSION_NONE;
-        m->life.ordered = false;
+        manager__life_order(m, false);
     }
 }
 
@@ -257,11 +258,11 @@ bool manager_has_version(const struct manager *m)
  * an operator, who may know more than the chain shows. */
 static bool version_is_final(const struct manager *m)
 {
-    if (m->final.processed > m->chain.version_since)
+    if (m->final.processed > m->suspension.version_since)
         return true;
-    if (m->final.processed == m->chain.version_since)
+    if (m->final.processed == m->suspension.version_since)
         return m->now >= m->chain_tick.block_at + NO_NEXT_BLOCK_MS;
-    return m->now >= m->chain.version_at + NO_FINALITY_MS;
+    return m->now >= m->suspension.version_at + NO_FINALITY_MS;
 }
 
 /* Nothing is signed from the first answer on. It suspends the account, which only an operator ends,
@@ -273,23 +274,23 @@ void manager__version_check(struct manager *m)
     if (m->phase < MANAGER_CHAIN_WAIT || !now || PLANTED(VERSION_IGNORED))
         return;
     if (!accepted || accepted == now) {
-        m->chain.version_since = UINT64_MAX;
+        m->suspension.version_since = UINT64_MAX;
         return;
     }
     if (m->suspension.why == MANAGER_SUSPENSION_TRANSACTION_VERSION)
         return;
-    if (m->chain.version_since == UINT64_MAX) {
-        m->chain.version_since = m->chain.best;
-        m->chain.version_at = m->now;
+    if (m->suspension.version_since == UINT64_MAX) {
+        m->suspension.version_since = m->chain.best;
+        m->suspension.version_at = m->now;
         manager__alert(m,
                        "transaction_version is %u at block %llu and calls were accepted for %u: "
                        "nothing is signed, and the account is suspended if it still is when a "
                        "later block is final, or in ten minutes",
-                       now, (unsigned long long)m->chain.version_since, accepted);
+                       now, (unsigned long long)m->suspension.version_since, accepted);
         manager__fx(m, MANAGER_FX_RECHECK_RUNTIME);
     }
-    if (!heard_is_near(m->chain.finalized, m->chain.version_since))
-        m->chain.version_since = m->chain.finalized; /* that height was invented */
+    if (!heard_is_near(m->chain.finalized, m->suspension.version_since))
+        m->suspension.version_since = m->chain.finalized; /* that height was invented */
     if (version_is_final(m))
         manager__suspend(
             m, MANAGER_SUSPENSION_TRANSACTION_VERSION,

@@ -7,14 +7,13 @@
 /* ---- suspend.c ---- */
 bool manager__blocked(const struct manager *m);
 bool manager__cannot_sign(const struct manager *m);
-/* What a node's runtime takes of this account; why: NULL, or why nothing can be signed for it. */
-void manager__chain_signing(struct manager *m, u128 tip_max, const char *why);
 void manager__signing_check(struct manager *m); /* begin or end the suspension, by what is known */
 void manager__signing_refused(struct manager *m, const char *why); /* found when it was tried */
 void manager__suspension_reset(struct manager *m);
 void manager__suspend(struct manager *m, enum manager_suspension suspension, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void manager__paid(struct manager *m);
+void manager__unpaid(struct manager *m, uint64_t nonce, const char *text); /* no funds for it */
 void manager__suspension_pump(struct manager *m);
 void manager__pause_stored(struct manager *m, const struct manager_event *ev);
 /* The write, if it is of the suspension, was not carried out, or its outcome is unknown. */
@@ -34,5 +33,15 @@ void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t b
 void manager__former_life(struct manager *m, const struct manager_block *block);
 void manager__reborn_pump(struct manager *m);
 void manager__nonce_stored(struct manager *m, const struct manager_event *ev);
+void manager__life_reset(struct manager *m);  /* at a promotion */
+void manager__life_forget(struct manager *m); /* what the table said of the former one */
+void manager__life_order(struct manager *m, bool ordered);
+/* What the table has on record as used: nonces below this one, by this block (UINT64_MAX: of
+ * another program, in blocks that are not on record). */
+void manager__life_recorded(struct manager *m, uint64_t nonce, uint64_t block);
+void manager__life_used_by(struct manager *m, uint64_t block); /* that is final by this block */
+/* A final block has the nonce of the present life. */
+void manager__life_seen(struct manager *m, const struct manager_block *block);
+void manager__life_storing(struct manager *m); /* the next nonce is being stored */
 
 #endif

@@ -124,8 +124,7 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
     if (refused) {
         manager__alert(m, "a write was refused: %s; reading the table again",
                        err_text(ev->write_failed.code));
-        m->load.refused = true;
-        m->load.refused_write = ev->write_failed.write;
+        manager__load_write_refused(m, ev->write_failed.write);
     }
     manager__reload(m, !refused && ev->write_failed.code != ERR_DB_CONFLICT);
 }
@@ -213,10 +212,8 @@ void manager__stored(struct manager *m, const struct manager_event *ev)
     m->writes.out[write] = false;
     if (signs(write))
         m->writes.unsigned_since_stored = false;
-    if (out && m->load.refused && m->load.refused_write == write) {
-        m->load.refused = false;
-        backoff_reset(&m->load.backoff);
-    }
+    if (out)
+        manager__load_write_stored(m, write);
     /* else the rows that it was about are no longer in memory */
     if (out && m->phase >= MANAGER_CHAIN_WAIT && after[write])
         after[write](m, ev);
