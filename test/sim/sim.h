@@ -76,6 +76,7 @@ uint64_t priority_of(const struct world *w, const struct tx *t);
 uint32_t version_of(const struct world *w, uint32_t spec); /* transaction_version */
 /* One runtime in three, with the feature `unsignable`, takes none that these relays can make. */
 bool takes_no_signature(const struct world *w, uint32_t spec);
+uint64_t slowest_block(const struct world *w); /* between two blocks, whoever wants them */
 void chain_fork(struct world *w, uint32_t depth);
 void chain_foreign(struct world *w, int account);
 void chain_foreign_in_pool(struct world *w, int account);

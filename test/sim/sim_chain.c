@@ -244,11 +244,21 @@ static void sync_nodes(struct world *w)
     }
 }
 
+uint64_t slowest_block(const struct world *w)
+{
+    uint64_t others = w->plan.others_us * 3 / 2;
+    return others > w->plan.block_us ? others : w->plan.block_us;
+}
+
 /* An upgrade, or money that somebody sends, is an extrinsic as well. */
 static bool is_demanded(struct world *w, int node)
 {
     struct chain *c = &w->chain;
     bool asked = c->asked || c->spec != c->blocks[c->nodes[node].best].spec;
+    bool others = w->plan.others_us && w->now >= c->others_at;
+    if (others)
+        c->others_at = w->now + between(w, w->plan.others_us / 2, w->plan.others_us * 3 / 2);
+    asked |= others;
     c->asked = false;
     return asked || pool_has_next(w, node);
 }

@@ -282,7 +282,7 @@ static void check_head(struct world *w, int account)
     uint64_t blocks = after + w->plan.era * 3 / 2 + 4 * w->plan.finality_lag + PATIENCE_BLOCKS;
     from = later_of(from, leader->accounts[account].led_since);
     from += has(w, FEATURE_LIES) ? LIE_WAIT_US : 0;
-    HOLDS(w, w->now < from + blocks * w->plan.block_us * 5 / 4 + 40 * SECOND || w->db.lossy, "skip",
+    HOLDS(w, w->now < from + blocks * slowest_block(w) * 5 / 4 + 40 * SECOND || w->db.lossy, "skip",
           "transaction %lld holds up account %d for %llu s, and is to be given up after %u blocks",
           (long long)p->id, account, (unsigned long long)((w->now - from) / SECOND), after);
 }
@@ -290,7 +290,7 @@ static void check_head(struct world *w, int account)
 /* Once a second of a healed world. */
 void duty_waits(struct world *w)
 {
-    uint64_t us = PATIENCE_BLOCKS * w->plan.block_us + 40 * SECOND;
+    uint64_t us = PATIENCE_BLOCKS * slowest_block(w) + 40 * SECOND;
     for (int a = 0; a < w->plan.accounts; a++) {
         const struct mem_account *row = db_account(w, a);
         if (row->paused || row->reborn || w->chain.unpaid[a] || db_doubtful(w, a))

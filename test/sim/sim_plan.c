@@ -166,18 +166,26 @@ static void draw_unsignable(struct world *w)
     w->plan.features |= (uint32_t)odds(r, 25) << FEATURE_UNSIGNABLE;
 }
 
-/* Not where anything waits for the end of an era or for a later block, which nobody else brings:
- * after lost commits, for a new life, for bytes signed elsewhere that a node refuses, for tips that
- * may not rise, for another transaction_version, for heights that a node invented, for blocks that
- * no node has. */
+/* What waits for the end of an era or for a later block: a new life, bytes signed elsewhere that a
+ * node refuses, tips that may not rise, blocks that no node has, the next runtime. On a chain that
+ * makes blocks on demand others bring one, now and then. */
+static bool waits_for_blocks(const struct world *w)
+{
+    uint32_t waits = 1u << FEATURE_REAP | 1u << FEATURE_REAP_UNFINAL | 1u << FEATURE_SIGNED |
+                     1u << FEATURE_ABILITIES | 1u << FEATURE_SKIP | 1u << FEATURE_UNSIGNABLE |
+                     1u << FEATURE_TIPS;
+    return w->plan.features & waits;
+}
+
+/* Not after lost commits, where each failover waits for an era, nor beside an endpoint that lacks the
+ * blocks of others. */
 static void draw_demand(struct world *w)
 {
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 53}, *r = &rng;
-    uint32_t waits = 1u << FEATURE_REAP | 1u << FEATURE_REAP_UNFINAL | 1u << FEATURE_SIGNED |
-                     1u << FEATURE_VERSION | 1u << FEATURE_LIES | 1u << FEATURE_ABILITIES |
-                     1u << FEATURE_SKIP | 1u << FEATURE_UNSIGNABLE | 1u << FEATURE_TIPS |
-                     1u << FEATURE_STUCK;
-    bool on = odds(r, 60) && !w->plan.lossy && !(w->plan.features & waits);
+    bool on = odds(r, 60), rare = odds(r, 80);
+    if (w->plan.lossy || (w->plan.features & 1u << FEATURE_STUCK) || (waits_for_blocks(w) && rare))
+        on = false;
+    w->plan.others_us = rng_between(r, 20, 90) * SECOND; /* see apply_absences */
     w->plan.features |= (uint32_t)on << FEATURE_DEMAND;
 }
 
@@ -196,11 +204,14 @@ static void draw_absences(struct world *w)
 static void apply_absences(struct world *w)
 {
     struct plan *p = &w->plan;
+    if (!has(w, FEATURE_DEMAND) || !waits_for_blocks(w))
+        p->others_us = 0;
     if (has(w, FEATURE_DEMAND)) {
         p->lost_search = true;
         p->finality_lag = 0;
         if (!p->ban_us) /* no block lifts a ban, as a node's clock does */
             p->ban_us = 40 * SECOND;
+        p->limit += 12 * manager_era_longest(p->era) * p->others_us;
     }
     p->dies_adopting = has(w, FEATURE_ADOPTER);
     if (has(w, FEATURE_WARP))

@@ -7,7 +7,7 @@ enum { SILENT_BLOCKS = 14 }; /* the manager's gap_blocks, and some until it hear
 
 static uint64_t patience(const struct world *w)
 {
-    return SILENT_BLOCKS * w->plan.block_us + 75 * SECOND;
+    return SILENT_BLOCKS * slowest_block(w) + 75 * SECOND;
 }
 
 /* The first row that may be admitted now; 0: none. */

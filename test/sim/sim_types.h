@@ -208,6 +208,7 @@ struct chain {
     uint64_t min_tip;     /* who pays less finds no room in a block */
     uint64_t stall_until; /* finality */
     bool asked;           /* an extrinsic that is none of ours wants a block */
+    uint64_t others_at;   /* so does one that has nothing to do with us, then */
     bool unpaid[ACCOUNTS];
     struct chain_node nodes[NODES];
 };
@@ -440,12 +441,13 @@ struct plan {
     bool dies_between;       /* see fault_between */
     bool dies_adopting;      /* see fault_adopted */
     uint64_t pace_us;        /* between two calls of a connection */
-    int64_t step_us;         /* the clock of the standby is ahead by so much; 0: it is right */
-    uint64_t work_delay_us;  /* FEATURE_SLOW_WORK: each way */
-    uint64_t behind_us;      /* for how long commits are lost, at most */
-    bool keyless[ACCOUNTS];  /* whose key no relay has */
-    bool ring;               /* accounts are spread over the members */
-    uint32_t rotate_blocks;  /* each member leads for so many blocks; 0: for ever */
+    uint64_t others_us;     /* between two blocks of others, on a chain that makes them on demand */
+    int64_t step_us;        /* the clock of the standby is ahead by so much; 0: it is right */
+    uint64_t work_delay_us; /* FEATURE_SLOW_WORK: each way */
+    uint64_t behind_us;     /* for how long commits are lost, at most */
+    bool keyless[ACCOUNTS]; /* whose key no relay has */
+    bool ring;              /* accounts are spread over the members */
+    uint32_t rotate_blocks; /* each member leads for so many blocks; 0: for ever */
     uint32_t era;
     uint64_t block_us, ban_us, latency_us, fault_us, exec_us;
     uint64_t faults_end, limit;
