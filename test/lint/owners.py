@@ -12,7 +12,8 @@ import sys
 def code_of(path):
     with open(path, encoding='utf-8') as f:
         text = f.read()
-    return re.sub(r'/\*.*?\*/|"(\\.|[^"\\\n])*"', lambda m: re.sub(r'[^\n]', ' ', m.group()), text, flags=re.S)
+    return re.sub(r'/\*.*?\*/|"(\\.|[^"\\\n])*"', lambda m: re.sub(r'[^\n]', ' ', m.group()), text,
+                  flags=re.S)
 
 
 def owners_of(path):
@@ -22,7 +23,8 @@ def owners_of(path):
     heads = re.findall(r'^struct (\w+) \{ */\*(.*?)\balone\b[^\n]*', text, re.M)
     owned = {struct: set(re.findall(r'\w+\.c\b', files)) for struct, files in heads}
     body = re.search(r'^struct manager \{.*?^\};', text, re.M | re.S).group()
-    return {member: owned[struct] for struct, member in re.findall(r'struct (\w+) (\w+);', body) if owned.get(struct)}
+    return {member: owned[struct] for struct, member in re.findall(r'struct (\w+) (\w+);', body)
+            if owned.get(struct)}
 
 
 def main(state, paths):
@@ -31,7 +33,9 @@ def main(state, paths):
         sys.exit(f'{state} names no owner of anything')
     members = '|'.join(owners)
     # m->life.nonce = m->final.nonce = x: both are written, so the second `=` counts as well.
-    write = re.compile(rf'(?:(?:\+\+|--)\s*m->({members})\b[\w.\[\]>-]*|m->({members})((?:\.\w+|\[[^\]]*\])*)\s*(?:[-+|&]?=(?!=)|\+\+|--))')
+    write = re.compile(
+        rf'(?:(?:\+\+|--)\s*m->({members})\b[\w.\[\]>-]*|'
+        rf'm->({members})((?:\.\w+|\[[^\]]*\])*)\s*(?:[-+|&]?=(?!=)|\+\+|--))')
     for path in paths:
         name = path.rsplit('/', 1)[-1]
         text = code_of(path)
@@ -39,7 +43,8 @@ def main(state, paths):
             member = m.group(1) or m.group(2)
             if name not in owners[member]:
                 line = text.count('\n', 0, m.start()) + 1
-                print(f'{path}:{line} writes m->{member}, which is of {", ".join(sorted(owners[member]))}')
+                print(f'{path}:{line} writes m->{member}, which is of '
+                      f'{", ".join(sorted(owners[member]))}')
 
 
 main(sys.argv[1], sys.argv[2:])

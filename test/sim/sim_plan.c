@@ -177,8 +177,8 @@ static bool waits_for_blocks(const struct world *w)
     return w->plan.features & waits;
 }
 
-/* Not after lost commits, where each failover waits for an era, nor beside an endpoint that lacks the
- * blocks of others. */
+/* Not after lost commits, where each failover waits for an era, nor beside an endpoint that lacks
+ * the blocks of others. */
 static void draw_demand(struct world *w)
 {
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 53}, *r = &rng;
