@@ -24,8 +24,8 @@ from .postgres import Postgres
 BIN = os.environ.get('PG_BIN', '/usr/lib/postgresql/15/bin')
 PATRONI, ETCD = '/usr/bin/patroni', '/usr/bin/etcd'
 REINIT_S = 30
-# of the leader's key in etcd: a dead primary is replaced after that; at least loop_wait + 2 *
-# retry_timeout
+# Of the leader's key in etcd: a dead primary is replaced after that. At least
+# loop_wait + 2 * retry_timeout.
 TTL_S = 10
 
 CONFIG = '''
@@ -56,10 +56,14 @@ postgresql:
     superuser: {{username: postgres, password: trusted}}
     replication: {{username: replicator, password: trusted}}
     rewind: {{username: postgres, password: trusted}}
-  pg_hba: ['local all all trust', 'host all all 127.0.0.1/32 trust', 'host replication all
-  127.0.0.1/32 trust']
-  parameters: {{unix_socket_directories: '{dir}', wal_retrieve_retry_interval: 100ms,
-  log_line_prefix: '%m %p %a '}}
+  pg_hba:
+    - local all all trust
+    - host all all 127.0.0.1/32 trust
+    - host replication all 127.0.0.1/32 trust
+  parameters:
+    unix_socket_directories: '{dir}'
+    wal_retrieve_retry_interval: 100ms
+    log_line_prefix: '%m %p %a '
 '''
 
 

@@ -499,9 +499,8 @@ class Locks(Harm):
         statements['leader_nonce'] = (
             f"({reborn}, {self.claim(self.relay, account=reborn)['epoch']}, 0, true, true)")
         names = [r[0] for r in self.owner.rows("""SELECT p.proname FROM pg_proc p
-            WHERE p.pronamespace = 'txrelay'::regnamespace
-            AND p.proname LIKE 'leader\\_%%' AND p.prosrc ~ 'outbox_end|DELETE
-            FROM outbox|UPDATE outbox|take_room' ORDER BY 1""")]
+            WHERE p.pronamespace = 'txrelay'::regnamespace AND p.proname LIKE 'leader\\_%%'
+            AND p.prosrc ~ 'outbox_end|DELETE FROM outbox|UPDATE outbox|take_room' ORDER BY 1""")]
         self.assertGreater(len(names), 6)
         self.other.rows('SELECT pg_advisory_lock(77)')
         for name in names:
@@ -751,8 +750,8 @@ class Border(Harm):
         for bump in ('%s', '%s, 5'):
             self.refused('TR011', self.app.rows, f'SELECT txrelay.bump({bump})', tx,
                          text='no tip_cap')
-        self.relay.rows("""SELECT txrelay.account_policy('fresh', '{"priority_max": 7, "tip_cap":
-                           10}')""")
+        self.relay.rows("""SELECT txrelay.account_policy('fresh',
+                           '{"priority_max": 7, "tip_cap": 10}')""")
         self.app.rows("SELECT txrelay.enqueue('fresh', '\\x01', priority => 7, tip => 10)")
         self.refused('TR011', self.app.rows,
                      "SELECT txrelay.enqueue('fresh', '\\x01', priority => 8)", text='at most 7')

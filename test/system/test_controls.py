@@ -15,9 +15,8 @@ class Controls(CaseTest):
 
     def late_ms(self, world, tx, column='deadline'):
         """How long after this time of its record's text it ended."""
-        return world.pg.value('''SELECT extract(epoch
-                                 FROM finished_at - (regexp_match(error, 'deadline (.*)
-                                 passed'))[1]::timestamptz)
+        return world.pg.value('''SELECT extract(epoch FROM finished_at
+                                 - (regexp_match(error, 'deadline (.*) passed'))[1]::timestamptz)
                                  * 1000 FROM txrelay.finished_transactions WHERE id = %s''', (tx,))
 
     def lost(self, world):

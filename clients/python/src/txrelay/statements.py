@@ -184,16 +184,17 @@ PLACE = """SELECT CAST(txrelay.follow_position() AS text),
     FROM txrelay.follow_kept k)"""
 ROWS = 1000
 ENDS = f"""SELECT CAST(to_jsonb(x) AS text) FROM (
-    SELECT f.id, a.alias AS account, f.nonce, '0x' || encode(f.hash, 'hex') AS hash, '0x' ||
-    encode(f.block_hash, 'hex') AS block_hash,
-        f.block_number, f.outcome, f.error, f.creator, f.traceparent, CAST(extract(epoch
-        FROM f.finished_at) * 1000000 AS bigint) AS at
+    SELECT f.id, a.alias AS account, f.nonce, '0x' || encode(f.hash, 'hex') AS hash,
+        '0x' || encode(f.block_hash, 'hex') AS block_hash, f.block_number, f.outcome, f.error,
+        f.creator, f.traceparent,
+        CAST(extract(epoch FROM f.finished_at) * 1000000 AS bigint) AS at
     FROM txrelay.follow_finished f JOIN txrelay.follow_accounts a ON a.account = f.account
-    WHERE f.id IS NOT NULL AND (f.finished_at, f.id) > (timestamptz 'epoch' + CAST(CAST({{}} AS
-    text) AS bigint)
-            * interval '1 microsecond', CAST(CAST({{}} AS text) AS bigint))
-        AND f.finished_at >= timestamptz 'epoch' + CAST(CAST({{}} AS text) AS bigint) * interval '1
-        microsecond'
+    WHERE f.id IS NOT NULL
+        AND (f.finished_at, f.id) > (timestamptz 'epoch'
+            + CAST(CAST({{}} AS text) AS bigint) * interval '1 microsecond',
+            CAST(CAST({{}} AS text) AS bigint))
+        AND f.finished_at >= timestamptz 'epoch'
+            + CAST(CAST({{}} AS text) AS bigint) * interval '1 microsecond'
     ORDER BY f.finished_at, f.id LIMIT {ROWS}) x ORDER BY x.at, x.id"""
 
 
