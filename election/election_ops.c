@@ -1,10 +1,10 @@
 /* The elector's requests for one account, and the answers; those for all accounts at once are in
  * election_rounds.c. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/log.h"
@@ -62,7 +62,7 @@ static bool failed(struct candidate *c, const struct err *err, enum request_kind
         c->said[kind].again_ms = now + FAILED_TOLD_MS;
     }
     c->said[kind].code = err->code;
-    snprintf(c->said[kind].text, sizeof(c->said[kind].text), "%.150s", err->code ? err->text : "");
+    plain_text(c->said[kind].text, sizeof(c->said[kind].text), err->code ? err->text : "");
     return err->code != 0;
 }
 
@@ -117,7 +117,7 @@ static void on_evict(struct store_req *req)
         ev.evict.epoch = r->epoch;
     }
     if (!ev.failed)
-        snprintf(c->in_way, sizeof(c->in_way), "%.150s", r->lock_holder);
+        plain_text(c->in_way, sizeof(c->in_way), r->lock_holder);
     if (ev.evict.terminated) {
         c->stats.evicted_total++;
         if (*r->lock_holder)

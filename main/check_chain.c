@@ -14,7 +14,6 @@
 
 enum {
     NODE_TIMEOUT_MS = 10000,
-    LAG_MOST = 16, /* blocks; a relay leaves an endpoint that is further behind for another one */
     KEPT_BLOCKS = 200, /* what a relay may need after an outage of as many blocks */
 };
 
@@ -239,7 +238,7 @@ static void check_lags(const struct service_config *c)
                      (unsigned long long)best[i], (unsigned long long)(highest - best[i]));
         else
             snprintf(text, sizeof(text), "%.250s does not tell its best block", shown);
-        check_line(has[i] && highest - best[i] < LAG_MOST ? "ok" : "warn", "lag", text);
+        check_line(has[i] && highest - best[i] < NODE_LAG_MAX ? "ok" : "warn", "lag", text);
         free(shown);
     }
     free(at);

@@ -7,10 +7,7 @@
 #include "base/check.h"
 #include "node_internal.h"
 
-enum {
-    LAG_MAX = 16,         /* blocks behind info.best_known at which another endpoint is better */
-    LAG_RETRY_MS = 60000, /* if all endpoints lag, wait before trying them again */
-};
+enum { LAG_RETRY_MS = 60000 /* if all endpoints lag, wait before trying them again */ };
 
 /* ---- the chain ---- */
 
@@ -70,7 +67,7 @@ bool eligible_chain(struct node *n, const uint8_t genesis[32], struct err *ret_w
 
 bool eligible_lags(struct node *n)
 {
-    bool behind = n->info.best_number + LAG_MAX < n->info.best_known;
+    bool behind = n->info.best_number + NODE_LAG_MAX < n->info.best_known;
     if (behind && n->lag_refusals + 1 < n->endpoint_count) {
         n->lag_refusals++;
         return true;

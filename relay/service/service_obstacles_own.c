@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "service/obstacles.h"
@@ -26,10 +27,7 @@ void obstacles_put(struct obstacle *ret, enum obstacle_code code, const char *te
 {
     if (!text)
         return;
-    size_t i = 0;
-    for (; i + 1 < sizeof(ret->text) && text[i]; i++)
-        ret->text[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
-    ret->text[i] = 0;
+    plain_text(ret->text, sizeof(ret->text), text);
     ret->code = code;
 }
 

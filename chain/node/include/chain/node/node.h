@@ -80,6 +80,9 @@ struct node_block {
     size_t nonce_count; /* of both arrays */
 };
 
+/* Blocks behind the highest known one at which another endpoint is better. */
+enum { NODE_LAG_MAX = 16 };
+
 struct node_config {
     const char *const *urls; /* copied */
     size_t url_count;
