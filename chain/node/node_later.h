@@ -20,9 +20,9 @@ struct later {
 /* The endpoint says that it lacks this height, or its state. True: the slot waits, and is read
  * again. False: it is no block that may come, or it did not come. */
 bool later_wait(struct slot *s);
-/* The endpoint answers this height by an error of no known meaning, or by a state that nobody can
- * read: the slot waits, and is read again. After a while it is given up: its errors then count as a
- * lack. */
+/* The endpoint answers this height by an error of no known meaning, or by a state that does not
+ * decode: the slot waits, and is read again. After a while it is given up: its errors then count as
+ * a lack. */
 void later_broken(struct slot *s, const struct err *why);
 /* Another refusal of a height that waits so: true: it waits on. */
 bool later_goes_on(struct slot *s, const struct err *why);

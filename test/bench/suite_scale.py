@@ -12,7 +12,7 @@ from harness.relay import Relay
 
 from .stand import ERAS, MARK, DurablePostgres, call_of, chain, children_cpu_s, cpu_s, save, table
 
-# Each block is told to each account. With the 5 ms of the other suites that is two million times a
+# Each account hears of each block. With the 5 ms of the other suites that is two million times a
 # second for 10,000 of them, and measures just that; with the 2 to 12 s of real chains it is
 # nothing.
 CHAIN = ('--instant', '--instant-delay-ms', '100')

@@ -109,7 +109,7 @@ def insists(head):
     return head.replace(b'\r\n\r\n', b'\r\n' + DEFLATE + b'\r\n')
 
 
-# Servers that compress although nobody asked for it: how they answer an upgrade, what they make of
+# Servers that compress without being asked to: how they answer an upgrade, what they make of
 # a message, what the relay says.
 COMPRESSION = {
     'it compresses unasked': (None, deflated, 'permessage-deflate'),

@@ -155,7 +155,7 @@ class Soak(unittest.TestCase):
         self.ends()
         for phase in (before, during, after):
             report(phase.line())
-        # Where somebody else took the machine the rate falls too, but not by what a transaction
+        # If another program takes the machine, the rate falls too, but not by what a transaction
         # costs.
         fell, dearer = (during.last_third() < FLOOR * before.rate(),
                         during.cost_us() > before.cost_us() / FLOOR)

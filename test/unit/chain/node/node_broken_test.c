@@ -1,6 +1,6 @@
-/* An endpoint that answers questions about one block by errors of no known meaning, or by what
- * nobody can read: its connection stays, the other blocks go on, and the lack is told; another
- * endpoint is asked. */
+/* An endpoint that answers questions about one block by errors of no known meaning, or by what does
+ * not decode: its connection stays, the other blocks go on, the log names what it lacks, and
+ * another endpoint is asked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
