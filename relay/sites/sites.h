@@ -8,6 +8,7 @@
  *   sites_best.c     blocks that are not final
  *   sites_bytes.c    eras; signing, and reading what other sites have signed
  *   sites_submit.c   what goes to the node
+ *   sites_refused.c  what nodes refuse
  *   sites_poll.c     rows of the outbox
  *
  * An account at a site, while this relay leads it:
@@ -57,6 +58,7 @@ struct sites_best {
 };
 
 struct site_block;
+struct site_refusal;
 struct site_signing;
 struct site_submit;
 
@@ -103,6 +105,10 @@ struct site_host {
     uint64_t waiting[2], asked[2];
     /* sites_submit.c */
     struct site_submit *submits; /* uthash by hash */
+    /* sites_refused.c */
+    struct site_refusal *refusals; /* uthash by nonce */
+    bool refusals_untold;          /* the task is posted */
+    struct loop_task refusals_task;
     /* what operators saw last */
     struct store_site_note note;
     bool noting;
@@ -156,6 +162,14 @@ void sites_describe(void *arg, const uint8_t *data, size_t len, struct store_sit
 /* sites_submit.c */
 void sites_submit(void *arg, struct site_account *a, const struct site_signed *attempt);
 void sites_submit_end(struct site_host *h);
+
+/* sites_refused.c */
+void sites_answered(struct site_host *h, uint64_t nonce, const uint8_t hash[SITE_HASH_BYTES],
+                    const struct rpc_call *call);
+void sites_taken(struct site_host *h, uint64_t nonce);         /* it is in a pool, or in a block */
+void sites_refused_below(struct site_host *h, uint64_t nonce); /* they are used */
+void sites_refused_end(struct site_host *h);
+bool sites_refused(const struct site_host *h, struct obstacle *ret); /* false: nothing is */
 
 /* sites_poll.c */
 void sites_want(struct site_host *h); /* rows, if there is room for them */

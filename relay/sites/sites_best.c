@@ -34,6 +34,7 @@ static void each(struct node_ask *a, const struct node_included *x)
     struct sites_best *b = CONTAINER_OF(a, struct sites_best, ask);
     if (!site_tables_id_of(b->host->tables, x->tx.hash))
         return;
+    sites_taken(b->host, x->tx.nonce);
     if (b->seen_count == b->seen_room) {
         b->seen_room = b->seen_room ? b->seen_room * 2 : 16;
         b->seen = xrealloc(b->seen, b->seen_room * sizeof(*b->seen));

@@ -243,6 +243,7 @@ static void read_block(struct site_host *h, const struct node_block *from)
     h->trouble[0] = 0;
     h->read = b->number;
     h->next = b->nonce;
+    sites_refused_below(h, h->next);
     *h->last = b;
     h->last = &b->next;
     if (b->match.count)

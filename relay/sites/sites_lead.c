@@ -281,6 +281,9 @@ void service_sites_obstacle(const struct account *a, struct obstacle *ret)
         text = h->reaped_text;
     } else if (text[0]) {
         ret->code = OBSTACLE_READ;
+    } else {
+        sites_refused(h, ret);
+        return;
     }
     if (ret->code)
         plain_text(ret->text, sizeof(ret->text), text);

@@ -5,8 +5,6 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
-#include "base/hex.h"
-#include "base/log.h"
 #include "sites/sites.h"
 
 struct site_submit {
@@ -34,12 +32,9 @@ static void on_reply(struct node_submit *s)
     struct site_submit *t = CONTAINER_OF(s, struct site_submit, send.node);
     const struct rpc_call *call = &s->sub.call;
     service_submitted(t->host->account->service, s);
-    if (!call->err.code)
-        return;
-    log_debug("site.not_taken", "account=%s nonce=%llu hash=%s code=%s text=\"%s\"",
-              t->host->account->alias, (unsigned long long)t->nonce, hex_log(t->hash, 32),
-              err_name(call->err.code), call->err.text);
-    forget(t); /* no watch came of it; the room sends again while it matters */
+    sites_answered(t->host, t->nonce, t->hash, call);
+    if (call->err.code)
+        forget(t); /* no watch came of it; the room sends again while it matters */
 }
 
 static void on_status(struct node_submit *s, enum tx_status status, const uint8_t *block_hash)
@@ -84,4 +79,5 @@ void sites_submit_end(struct site_host *h)
     struct site_submit *t, *next;
     HASH_ITER(hh, h->submits, t, next)
     forget(t);
+    sites_refused_end(h);
 }

@@ -368,7 +368,7 @@ $$;
 
 -- What is known of granted bytes: a coordinator has dispatched them, this site itself if it
 -- coordinates, or this site's node reported them. The blocks that they leave are kept, as in
--- retractions_note.
+-- retractions_note; and what nodes answered, as in refusals_note.
 CREATE OR REPLACE FUNCTION txrelay.site_reported(a txrelay.accounts, p_epoch bigint,
                                                  p_rows txrelay.site_write[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
@@ -376,10 +376,11 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 BEGIN
     IF EXISTS (SELECT FROM unnest(p_rows) g WHERE g.kind = 'state'
             AND (g.outcome IS NULL OR g.outcome = 'signed'
+            OR g.outcome = 'refused' AND g.error IS NULL
             OR g.block_hash IS NULL AND g.outcome IN ('in_block', 'retracted', 'finality_timeout',
                                                       'finalized'))) THEN
         PERFORM bad_argument('leader_site_store', 'p_outcomes',
-            'is NULL, signed, or a state without its block',
+            'is NULL, signed, a refusal without its error, or a state without its block',
             'in_block, retracted, finality_timeout and finalized name their block.');
     END IF;
     -- The account is compared outside: inside, the planner reads every attempt of the account for
@@ -400,13 +401,30 @@ BEGIN
           WHERE g.kind = 'state' AND (g.outcome = 'retracted' OR x.block_hash <> g.block_hash)) b
     ON CONFLICT (account, nonce, number, error) DO UPDATE SET count = r.count + 1,
         last_at = excluded.last_at;
+    INSERT INTO refusals AS r (account, nonce, number, error, count, first_at, last_at)
+    SELECT a.account, t.nonce, t.number, left(g.error, 500), count(*), clock_timestamp(),
+        clock_timestamp()
+    FROM unnest(p_rows) g CROSS JOIN LATERAL (SELECT x.account, x.nonce, x.number FROM attempts x
+        WHERE x.hash = g.hash AND x.id = g.id OFFSET 0) t
+        CROSS JOIN LATERAL (SELECT FROM site_transactions y WHERE y.id = g.id OFFSET 0) p
+    WHERE t.account = a.account AND g.kind = 'state' AND g.outcome = 'refused' GROUP BY 2, 3, 4
+    ON CONFLICT (account, nonce, number, error) DO UPDATE SET count = r.count + excluded.count,
+        last_at = excluded.last_at;
+    UPDATE attempts t SET error = g.error, error_at = clock_timestamp()
+    FROM (SELECT DISTINCT ON (u.id, u.hash) u.id, u.hash, u.error FROM unnest(p_rows) u
+          WHERE u.kind = 'state' AND u.outcome = 'refused' ORDER BY u.id, u.hash, u.n DESC) g
+        CROSS JOIN LATERAL (SELECT FROM site_transactions y WHERE y.id = g.id OFFSET 0) p
+        CROSS JOIN LATERAL (SELECT x.ctid AS at, x.account FROM attempts x
+        WHERE x.hash = g.hash AND x.id = g.id OFFSET 0) x
+    WHERE t.ctid = x.at AND x.account = a.account;
     UPDATE site_transactions p SET state = g.said, block_hash = g.block_hash,
         block_number = g.number, error = g.error, epoch = p_epoch, updated_at = clock_timestamp(),
         in_block_at = coalesce(p.in_block_at, CASE WHEN g.said IN ('in_block', 'finalized')
                                THEN clock_timestamp() END)
     FROM (SELECT DISTINCT ON (u.id) u.id, u.hash, u.block_hash, u.number, u.error, u.kind,
             CASE WHEN u.kind = 'state' THEN u.outcome ELSE 'broadcast' END::tx_state AS said
-          FROM unnest(p_rows) u ORDER BY u.id, u.n DESC) g
+          FROM unnest(p_rows) u WHERE u.outcome IS DISTINCT FROM 'refused'
+          ORDER BY u.id, u.n DESC) g
         CROSS JOIN LATERAL (SELECT x.ctid AS at FROM site_transactions x WHERE x.id = g.id
             AND x.account = a.account
             AND x.hash = g.hash AND (g.kind = 'state' OR x.state = 'signed') OFFSET 0) x

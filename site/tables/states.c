@@ -1,6 +1,6 @@
-/* What applications see of granted bytes before they are final: the block of the best chain that
- * has them, or that they have left. Whichever site sent them, each sender reads its own node's
- * blocks. */
+/* What applications see of granted bytes before they are final: that a node refused them, the
+ * block of the best chain that has them, or that they have left. Whichever site sent them, each
+ * sender reads its own node's blocks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,10 +61,20 @@ static void on_applied(struct store_site_apply *a)
     struct states *r = CONTAINER_OF(a, struct states, apply);
     struct site_tables *t = r->tables;
     if (a->err.code && r->generation == t->generation) {
-        tables_forget_best(t); /* all of it is read and stored again */
+        tables_forget_best(t); /* all of it is read and stored again; a refusal may come again */
         t->config.failed(t->config.arg, "store", &a->err);
     }
     free(r);
+}
+
+static void apply(struct site_tables *t, struct store_site_write *rows, size_t count)
+{
+    struct states *r = xcalloc(1, sizeof(*r));
+    r->tables = t;
+    r->generation = t->generation;
+    r->apply = (struct store_site_apply){
+        .account = t->config.row, .epoch = t->epoch, .count = count, .rows = rows};
+    store_site_apply_start(t->config.store, &r->apply, on_applied);
 }
 
 void site_tables_best(struct site_tables *t, const struct site_tables_best *b)
@@ -75,14 +85,30 @@ void site_tables_best(struct site_tables *t, const struct site_tables_best *b)
         xcalloc(b->seen_count + HASH_COUNT(t->knowledge.granted) + 1, sizeof(*rows));
     size_t count = changes(t, b, rows);
     best_take(&t->best, b->first, b->hashes, b->count);
-    if (count) {
-        struct states *r = xcalloc(1, sizeof(*r));
-        r->tables = t;
-        r->generation = t->generation;
-        r->apply = (struct store_site_apply){
-            .account = t->config.row, .epoch = t->epoch, .count = count, .rows = rows};
-        store_site_apply_start(t->config.store, &r->apply, on_applied);
+    if (count)
+        apply(t, rows, count);
+    free(rows);
+}
+
+void site_tables_refused(struct site_tables *t, const struct site_tables_refusal *all, size_t count)
+{
+    struct store_site_write *rows = xcalloc(count + 1, sizeof(*rows));
+    size_t used = 0;
+    for (size_t i = 0; t->loaded && i < count; i++) {
+        const struct granted *g = knowledge_bytes(&t->knowledge, all[i].hash);
+        if (!g)
+            continue;
+        rows[used] = (struct store_site_write){.kind = STORE_SITE_STATE,
+                                               .id = (int64_t)g->known->id,
+                                               .birth = -1,
+                                               .outcome = "refused",
+                                               .error = all[i].text,
+                                               .number = -1,
+                                               .index = -1};
+        memcpy(rows[used++].bytes.hash, g->hash.bytes, sizeof(g->hash.bytes));
     }
+    if (used)
+        apply(t, rows, used);
     free(rows);
 }
 

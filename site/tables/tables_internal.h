@@ -3,7 +3,7 @@
  *   tables.c     requests, and what becomes of their answers
  *   knowledge.c  what the room knows
  *   best.c       hashes of the best chain
- *   states.c     what its blocks show of granted bytes
+ *   states.c     what nodes and their blocks show of granted bytes
  *   limits.c     under which runtime, and until when, a transaction may be included */
 #ifndef SITE_TABLES_INTERNAL_H
 #define SITE_TABLES_INTERNAL_H

@@ -480,6 +480,26 @@ class Seen(Sites):
         self.assertEqual([(h['state'], h['error'], h['error_count']) for h in self.history(tx)],
                          [('finalized', text, 1) for text in left])
 
+    def test_refusals_of_nodes_stay_in_the_history(self):
+        tx, = self.enqueue()
+        g = self.grant(tx)
+        said = dict(kind='state', id=tx, hash=g['hash'], outcome='refused')
+        self.write(dict(said, error='Unactionable'), dict(said, error='Unactionable'))
+        self.write(dict(said, error='Priority is too low'))
+        # Of bytes that it was not granted, or of another's, nothing is known here.
+        self.write(dict(said, hash=h32('other'), error='no'), dict(said, id=tx + 1, error='no'))
+        row = self.status(tx)
+        self.assertEqual((row['stage'], row['state']), ('pending', 'signed'))
+        self.assertEqual([(h['error'], h['error_count']) for h in self.history(tx)],
+                         [('Unactionable', 2), ('Priority is too low', 1)])
+        self.assertEqual(self.attempts(5)[0]['error'], 'Priority is too low')
+        with self.assertRaisesRegex(psycopg2.Error, 'a refusal without its error'):
+            self.write(said)
+        self.read_final(self.included(g), next=[6, 6, 6])
+        self.write(dict(said, error='late'))  # it has ended
+        self.assertEqual([h['error'] for h in self.history(tx)],
+                         ['Unactionable', 'Priority is too low'])
+
     def test_what_is_noted_is_found_by_its_hash(self):
         """Not by a walk through every attempt of the account, which made the sender's store
         quadratic."""

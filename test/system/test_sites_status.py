@@ -7,6 +7,7 @@ import unittest
 import psycopg2
 
 from harness import proc
+from harness.cases import on_submit, refusal
 from harness.chain import remark
 from harness.sites import Sites
 
@@ -62,6 +63,37 @@ class Statuses(unittest.TestCase):
                                                (tx,))[0]
                     self.assertEqual(tip, 7)
                     self.assertLessEqual(death, last)
+
+    def test_refusals_of_a_node_are_in_each_place(self):
+        """As those of an account without sites (test_obstacles.py)."""
+        with Sites(2) as sites:
+            sites.wait_leaders()
+            rule, = sites.chain.rpc('dev_script', {'rules': [on_submit(refusal(1018),
+                                                                       times=0)]})['ids']
+            for site in sites.all:
+                site.enqueue(1)
+            # who submits: the coordinator of both
+            site = proc.wait_for('an obstacle', lambda: next((s for s in sites.all if s.pg.query(
+                "SELECT 1 FROM txrelay.blocked_accounts WHERE code = 'refused' "
+                "AND reason LIKE '%%nonce 0%%Unactionable%%'")), None), 60)
+            relay, (tx,) = site.leader(), site.committed.values()
+            proc.wait_for('it in the status of the transaction', lambda: site.pg.value(
+                'SELECT waits FROM txrelay.status(%s)', [tx]).startswith('refused: '), 30)
+            told = proc.wait_for('it in the status of the relay', lambda: next(
+                (a for a in relay.control({'cmd': 'status'})['accounts']
+                 if a['obstacle'] == 'refused'), None), 30)
+            self.assertIn('Unactionable', told['obstacle_text'])
+            relay.wait_log('account.blocked account=alice .*code=refused .*Unactionable')
+            relay.wait_log('account.alert account=alice .*a node refuses nonce .*Unactionable')
+            self.assertIn('txrelay_blocked_seconds{account="alice",reason="refused"}',
+                          relay.control({'cmd': 'metrics'})['text'])
+            proc.wait_for('it in the history', lambda: [r for r in site.pg.query(
+                'SELECT error FROM txrelay.history(%s)', [tx]) if 'Unactionable' in (r[0] or '')],
+                30)
+            sites.chain.rpc('dev_clearScript', {'id': rule})
+            sites.settle()
+            relay.wait_log('account.goes_on account=alice .*was=refused')
+
     def test_a_reaped_account_is_held_at_every_site(self):
         with Sites(2) as sites:
             sites.wait_leaders()

@@ -170,7 +170,8 @@ enum store_site_kind {
     STORE_SITE_NOTED,    /* member: who has dispatched the bytes; id, hash */
     STORE_SITE_DROP,     /* hash */
     STORE_SITE_STATE,    /* what this site's node reported of granted bytes: id, hash, outcome (a
-                          * state, as in leader_record_status), block, number, error */
+                          * state, as in leader_record_status, or `refused`), block, number,
+                          * error */
     STORE_SITE_END,      /* id, outcome, error; hash and block if a finalized block has it */
     STORE_SITE_FINAL,    /* number: the block; `next` of the request: of each key */
     STORE_SITE_WAIT,     /* number: nothing is granted or ended before this block was read */

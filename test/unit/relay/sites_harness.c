@@ -3,7 +3,7 @@
 #include "base/log.h"
 
 struct played played;
-char did[2000];
+char did[2000], logged[600];
 struct service service;
 struct account account;
 struct site_host host;
@@ -224,8 +224,42 @@ void __wrap_log_line(enum log_level level, const char *event, const char *fmt, .
     __attribute__((format(printf, 3, 4)));
 void __wrap_log_line(enum log_level level, const char *event, const char *fmt, ...)
 {
-    (void)level, (void)fmt;
+    va_list ap;
+    (void)level;
+    va_start(ap, fmt);
+    vsnprintf(logged, sizeof(logged), fmt, ap);
+    va_end(ap);
     say("log:%s ", event);
+}
+
+WRAP(void, site_tables_refused, struct site_tables *t, const struct site_tables_refusal *all,
+     size_t count)
+{
+    (void)t;
+    say("refused:");
+    for (size_t i = 0; i < count; i++)
+        say("%c", all[i].hash[0]);
+    say(" ");
+}
+
+WRAP(void, account_send, struct account_send *t, const uint8_t *bytes, size_t len,
+     const struct node_last *last, void (*on_reply)(struct node_submit *s),
+     void (*on_status)(struct node_submit *s, enum tx_status status, const uint8_t *block_hash),
+     void (*on_lost)(struct node_submit *s))
+{
+    (void)bytes, (void)len, (void)last, (void)on_status, (void)on_lost;
+    played.submit = &t->node;
+    played.on_reply = on_reply;
+}
+
+WRAP(void, node_submit_forget, struct node_submit *s)
+{
+    (void)s;
+}
+
+WRAP(void, service_submitted, struct service *s, const struct node_submit *submit)
+{
+    (void)s, (void)submit;
 }
 
 /* ---- the account ---- */

@@ -29,10 +29,12 @@ struct played {
     void (*on_match)(struct store_site_match *r);
     struct node_ask *ask;
     void (*on_ask)(struct node_ask *a);
+    struct node_submit *submit;
+    void (*on_reply)(struct node_submit *s);
     uint8_t best_has; /* the first byte of a hash that is known */
 };
 extern struct played played;
-extern char did[2000];
+extern char did[2000], logged[600]; /* the values of the last line in the log */
 extern struct service service;
 extern struct account account;
 extern struct site_host host;

@@ -58,6 +58,12 @@ struct site_tables_seen {
     uint8_t block[32], hash[SITE_HASH_BYTES];
 };
 
+/* What a node answered when bytes were submitted. */
+struct site_tables_refusal {
+    uint8_t hash[SITE_HASH_BYTES];
+    const char *text;
+};
+
 /* The best chain from the block `first` on, as it is now: what is below did not change. */
 struct site_tables_best {
     uint64_t first;
@@ -94,6 +100,9 @@ void site_tables_review(struct site_tables *t, uint32_t spec_version, uint64_t f
 void site_tables_final(struct site_tables *t, const struct site_tables_block *b);
 /* Stores which blocks of the best chain have granted bytes, for those who read statuses. */
 void site_tables_best(struct site_tables *t, const struct site_tables_best *b);
+/* Stores refusals of granted bytes of this site, for the history. Others are left out. */
+void site_tables_refused(struct site_tables *t, const struct site_tables_refusal *all,
+                         size_t count);
 /* Was this block of the best chain among the last ones that site_tables_best was given? */
 bool site_tables_best_has(const struct site_tables *t, const uint8_t hash[SITE_HASH_BYTES]);
 
