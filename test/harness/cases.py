@@ -219,6 +219,10 @@ class CaseWorld(World):
                           'WHERE account = %s', alias)
         return dict(zip(names, found[0])) if found else None
 
+    def wait_reason(self, text, alias='alice'):
+        proc.wait_for(f'the view to say: {text}',
+                      lambda: text in ((self.blocked(alias) or {}).get('reason') or ''))
+
     def given_up(self, tx):
         """[(nonce, outcome, error)] of the nonces that a transaction lost before its end."""
         return self.rows('''SELECT nonce, outcome::text, error FROM txrelay.finished_transactions
@@ -262,17 +266,17 @@ class CaseWorld(World):
 
     def told(self, tx):
         """The states of a transaction that the follower was told, in order."""
-        rows = [json.loads(line) for line in self.tail.text().splitlines() if line.startswith('{')]
-        return [r['state'] for r in rows if r.get('id') == tx and r.get('state')]
+        return [r['state'] for r in self.heard() if r.get('id') == tx and r.get('state')]
+
+    def heard(self):
+        """What the follower has printed; of its last line there may be a part."""
+        return [json.loads(line) for line in self.tail.text().split('\n')[:-1]
+                if line.startswith('{')]
 
     def follower_differs(self):
         """Ids whose last state at the follower is not the table's (I8)."""
-        last = {}
-        for line in self.tail.text().splitlines():
-            if line.startswith('{'):
-                row = json.loads(line)
-                if row.get('id') and row.get('state'):
-                    last[row['id']] = row['state']
+        last = {row['id']: row['state'] for row in self.heard()
+                if row.get('id') and row.get('state')}
         table = self.rows('SELECT id, state::text FROM txrelay.finished_transactions '
                           'WHERE id IS NOT NULL AND nonce IS NOT NULL')
         return {tx: (last.get(tx), state) for tx, state in table if last.get(tx) != state}
@@ -295,7 +299,7 @@ class CaseWorld(World):
             assert ends.get(tx) == row, f'I7: the end of {tx} was {row} and is {ends.get(tx)}'
         self.ends.update(ends)
         try:
-            proc.wait_for('the follower to agree', lambda: not self.follower_differs(), 10)
+            proc.wait_for('the follower to agree', lambda: not self.follower_differs(), 60)
         except TimeoutError:
             raise AssertionError(
                 f'I8: follower and table differ: {self.follower_differs()}') from None

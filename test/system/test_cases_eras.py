@@ -107,7 +107,7 @@ class FamilyH(CaseTest):
                          'nothing signed, nothing sent')
         self.assertEqual(world.stranger.next_nonce(), 0, 'nothing was executed in the new life')
         self.assertIsNone(world.row(txs[3])['nonce'])
-        row = world.blocked()
+        row = proc.wait_for('the account to be shown', world.blocked)
         self.assertEqual((row['suspension'], row['paused_by']), ('reaped', 'leader'))
         return world, txs
 

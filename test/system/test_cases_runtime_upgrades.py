@@ -59,7 +59,8 @@ class FamilyI(CaseTest):
         world.wait_blocks(10)
         self.assertEqual((len(world.submits()), len(world.attempts())), (sent, attempts))
         self.assertEqual([world.row(t)['nonce'] for t in txs[3:]], [None] * 3)
-        self.assertEqual(world.blocked()['suspension'], 'transaction_version')
+        self.assertEqual(proc.wait_for('the account to be shown', world.blocked)['suspension'],
+                         'transaction_version')
         world.resume()
         self.assert_once(world)
         self.assertIsNone(world.suspension())

@@ -49,10 +49,11 @@ class ChainForms(CaseTest):
                                          r'have 32 bytes, its signatures are MultiSignature')
         tx = world.enqueue('by eve', alias='eve')
         world.wait_suspension('signing', alias='eve')
-        self.assertIn('a key of scheme ethereum cannot sign', world.blocked('eve')['reason'])
+        world.wait_reason('a key of scheme ethereum cannot sign', 'eve')
         self.assertIn('eve', cli('blocked', '--database', world.pg.dsn).stdout)
-        self.assertEqual([a['suspension'] for a in relay.status()['accounts']
-                          if a['alias'] == 'eve'], ['signing'])
+        proc.wait_for('the leader to hear that it is stored', lambda: [
+            a['suspension'] for a in relay.status()['accounts'] if a['alias'] == 'eve']
+            == ['signing'])
         self.assertEqual(world.wait_end(world.enqueue('by alice'))[0], 'ok')
         world.wait_blocks(20)
         self.assertEqual(len(self.held_lines(world, 'eve')), 1, self.held_lines(world, 'eve'))
@@ -68,7 +69,7 @@ class ChainForms(CaseTest):
         world.chain.rpc('dev_upgrade', {})
         world.wait_suspension('signing')
         txs = world.enqueue_many([f'meanwhile {i}' for i in range(3)])
-        self.assertIn('RestrictOrigins', world.blocked()['reason'])
+        world.wait_reason('RestrictOrigins')
         checked = cli('check', '--config', world.relays[0].config, check=False)
         self.assertEqual(checked.returncode, 1)
         self.assertIn('RestrictOrigins', checked.stdout)

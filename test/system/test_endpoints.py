@@ -105,8 +105,7 @@ class EndpointsTest(CaseTest):
         wrong.reply = of_another_chain
         wrong.cut()
         world.enqueue('while it is of another chain again')
-        proc.wait_for('the reason',
-                      lambda: 'another chain' in (world.blocked() or {}).get('reason', ''))
+        world.wait_reason('another chain')
         wrong.reply = None
         self.assert_once(world)
         self.assertTrue(relay.alive())
@@ -461,9 +460,7 @@ class EndpointsTest(CaseTest):
         world.wait_end(later)
         heir.wait_log('node.block_unread.*chain_getBlock of block')
         self.assertEqual(heir.text().count('chain.down'), 0)
-        proc.wait_for('the reason',
-                      lambda: 'cannot be read from any endpoint' in (world.blocked()
-                                                                     or {}).get('reason', ''))
+        world.wait_reason('cannot be read from any endpoint')
 
     def test_r8_whose_result_nobody_has(self):
         """Not dispatch_error: nobody can tell. With an archive as the second endpoint it is ok."""
@@ -495,9 +492,7 @@ class EndpointsTest(CaseTest):
         world, heir, tx = self.away(lambda chain, below: Pruned(chain, below, bodies=False),
                                     endpoints)
         heir.wait_log('node.lacks_and_waits')
-        proc.wait_for('the reason',
-                      lambda: 'waits for an endpoint that is away' in (world.blocked()
-                                                                       or {}).get('reason', ''))
+        world.wait_reason('waits for an endpoint that is away')
         archives[0].greeting = None
         self.assertEqual(world.wait_end(tx)[0], 'ok')
 

@@ -238,7 +238,7 @@ class EventsTest(unittest.TestCase):
                 self.addCleanup(process.kill)
                 proc.wait_for('live', lambda p=process: 'tail.live' in p.text(), 30)
             ended = lambda: [e['id'] for e in map(json.loads,
-                                                  (line for line in lines.text().splitlines()
+                                                  (line for line in lines.text().split('\n')[:-1]
                                                    if line.startswith('{')))
                              if e['event'] == 'finished']
             mine = [world.enqueue('one')]

@@ -25,16 +25,21 @@ class Feeds(unittest.TestCase):
     def create(self, world, *keys):
         cli('feed', 'create', 'payouts', 'alice', *keys, '--database', world.pg.dsn)
 
-    def push(self, key, to, lines, *options):
-        """A publisher that runs beside the test."""
+    def push(self, key, to, lines, *options, more=False):
+        """A publisher that runs beside the test. more: its input stays open."""
         p = subprocess.Popen([proc.TXRELAY, 'feed', 'push', 'payouts', '--to', to, '--key', key,
                               *options], text=True,
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(self.reap, p)
         p.stdin.write(lines)
-        p.stdin.close()
-        p.stdin = None
+        p.stdin.flush()
+        if not more:
+            self.all_said(p)
         return p
+
+    def all_said(self, p):
+        p.stdin.close()
+        p.stdin = None  # communicate() would flush it
 
     def reap(self, p):
         p.kill()
@@ -130,13 +135,15 @@ class Feeds(unittest.TestCase):
             key, public = self.key(world, 'publisher')
             self.create(world, public)
             to = ','.join(listen for _, listen in relays)
-            p = self.push(key, to, lines, '--json')
+            half = lines.index('\n', len(lines) // 2) + 1  # so that some are left at the kill
+            p = self.push(key, to, lines[:half], '--json', more=True)
             acked = -1
             while acked < 5:
                 acked = json.loads(p.stdout.readline())['acknowledged']
             leader = next(r for r, _ in relays if r.leads('alice'))
             leader.kill()
-            self.assertIsNone(p.poll(), 'all of it was taken before the kill')
+            p.stdin.write(lines[half:])
+            self.all_said(p)
             stored = world.pg.value("SELECT last_number FROM txrelay.feeds WHERE name = 'payouts'")
             self.assertGreaterEqual(stored, acked)
             leader.start()

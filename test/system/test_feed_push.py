@@ -1,5 +1,6 @@
 """`txrelay feed push` when the relay's database has lost what it acknowledged, and what it shows
 on a terminal."""
+import fcntl
 import json
 import os
 import pty
@@ -57,6 +58,8 @@ class FeedPush(unittest.TestCase):
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(p.communicate)
         self.addCleanup(p.kill)
+        # It waits for its reader after two hundred lines, so it has not ended before a test says.
+        fcntl.fcntl(p.stdout, fcntl.F_SETPIPE_SZ, 4096)
         if stdin:
             p.stdin.write(stdin)
             p.stdin.flush()
@@ -83,7 +86,7 @@ class FeedPush(unittest.TestCase):
         self.assertEqual(world.settle()['finalized'], len(self.content))
 
     def test_a_directory_goes_back_to_what_was_lost(self):
-        world = self.world(400)
+        world = self.world(600)
         p = self.push(self.directory)
         self.acknowledged(p, 20)
         self.lose(world, 9)
@@ -91,7 +94,7 @@ class FeedPush(unittest.TestCase):
         out, err = p.communicate(timeout=120)
         self.assertEqual(p.returncode, 0, err)
         self.assertIn('the relay needs batch 10 again: going back to it', err)
-        self.assertEqual(json.loads(out.splitlines()[-1]), {'acknowledged': 399})
+        self.assertEqual(json.loads(out.splitlines()[-1]), {'acknowledged': 599})
         self.check(world)
 
     def test_lines_wait_for_another_publisher_that_has_it(self):

@@ -298,9 +298,10 @@ class Stale(Base):
         again = tail.wait('to be told again',
                           lambda rows: [r for r in rows if r['event'] == 'stale'][1:], 30)[0]
         self.assertGreaterEqual(again['age_ms'], stale['age_ms'] + 9000)
-        self.assertRegex(tail.process.text(), r'level=error event=tail\.stale role=follower '
-                                              r'age_s=\d+ code=DB_UNAVAILABLE text="')
-        self.assertRegex(waiting.text(), r'level=error event=wait\.stale role=follower age_s=\d+')
+        for reader, line in ((tail.process, r'level=error event=tail\.stale role=follower '
+                                            r'age_s=\d+ code=DB_UNAVAILABLE text="'),
+                             (waiting, r'level=error event=wait\.stale role=follower age_s=\d+')):
+            proc.wait_for(line, lambda: re.search(line, reader.text()))
         self.assertTrue(waiting.alive())
         for relay in (leader, follower):
             self.assertIn('database.unreachable', relay.text())

@@ -175,7 +175,7 @@ class Http(unittest.TestCase):
             self.assertEqual(ask('GET', '/v1/accounts?account=nobody')[0], 404)
             self.assertEqual(ask('GET', '/v1/transactions?account=nobody')[0], 404)
             self.assertEqual(ask('GET', '/v1/accounts/alice/nonces')[1]['nonces'], [])
-            self.assertEqual(len(ask('GET', '/v1/cluster')[1]['members']), 2)
+            proc.wait_for('both members', lambda: len(ask('GET', '/v1/cluster')[1]['members']) == 2)
 
             self.assertEqual(ask('POST', '/v1/accounts/alice/pause', {'reason': 'lunch'}),
                              (200, {'answer': 'paused'}))
@@ -399,7 +399,7 @@ class Http(unittest.TestCase):
             # goes on.
             answers = [client.ask('GET', '/v1/cluster', token='x' * 40)[0] for _ in range(100)]
             self.assertEqual(set(answers), {401, 429})
-            self.assertIn('http.refused', relay.text())
+            relay.wait_log('http.refused')
             passed = []
             # Of a flood a few refusals a second are logged and the others counted; together they
             # are no more than were refused.

@@ -179,7 +179,7 @@ class Leadership(unittest.TestCase):
         self.assertGreaterEqual(log_times(heir.text(), 'leader.acquired')[-1], due - 0.002)
         self.assert_due(taken - due)
         self.assertIn('election.evicted', heir.text())
-        self.assertNotIn((pid,), world.sessions(leader))
+        proc.wait_for('its end', lambda: (pid,) not in world.sessions(leader))
         world.enqueue_together(['after'])
         self.say(
             f'due after {due - began:.2f} s, led after {taken - began:.2f} s, {world.settle()}')

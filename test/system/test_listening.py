@@ -81,6 +81,7 @@ class Listening(unittest.TestCase):
                                              f'feeds:\n  listen: tcp:127.0.0.1:{ports["feeds"]}\n')
             for event in ('metrics', 'http', 'feed'):
                 relay.wait_log(rf'{event}\.listening ')
+            relay.wait_log('relay.running')
             relay.wait_log('account.ready')
             self.assertEqual(listeners(relay.process.pid),
                              {('unix', relay.socket), *loopback.values()})
@@ -88,6 +89,7 @@ class Listening(unittest.TestCase):
             unix = os.path.join(world.dir, 'http.sock')
             other = world.relay('two', extra=f'http:\n  listen: "unix:{unix}"\n')
             other.wait_log(r'http\.listening ')
+            other.wait_log('relay.running')
             self.assertEqual(listeners(other.process.pid), {('unix', other.socket), ('unix', unix)})
             self.assertEqual(os.stat(unix).st_mode & 0o777, 0o600)
 

@@ -28,10 +28,12 @@ class MainJob(unittest.TestCase):
             for _ in range(3):
                 world.chain.rpc('dev_newBlock', {'count': 1})
             world.settle()
-            rows = [json.loads(line) for line in tail.text().splitlines() if line.startswith('{')]
-            states = [r['state'] for r in rows if r.get('id') == tx and r.get('state')]
-            self.assertIn('signed', states)
-            self.assertEqual(states[-1], 'finalized')
+            def states():
+                rows = map(json.loads, (line for line in tail.text().split('\n')[:-1]
+                                        if line.startswith('{')))
+                return [r['state'] for r in rows if r.get('id') == tx and r.get('state')]
+            proc.wait_for('the reader to see it final', lambda: states()[-1:] == ['finalized'])
+            self.assertIn('signed', states())
             self.assertEqual(len(world.submitted()), 1, 'one set of bytes only')
 
     def test_two_accounts_two_schemes_rollbacks(self):
@@ -86,6 +88,9 @@ class MainJob(unittest.TestCase):
             proc.wait_for('the follower to know the leader',
                           lambda: follower.status()['accounts'][0][
                               'leader_address'] == leader.address)
+            proc.wait_for('the sessions of both', lambda: all(
+                s['connections']['listen']['live'] and s['connections']['control']['up']
+                and s['connections']['work']['up'] for s in (leader.status(), follower.status())))
             led, followed = leader.status(), follower.status()
             self.assertEqual((led['phase'], led['accounts'][0]['phase'],
                               led['accounts'][0]['election']['state']),
@@ -94,8 +99,6 @@ class MainJob(unittest.TestCase):
                               followed['accounts'][0]['election']['state']),
                              ('idle', 'FOLLOWER'))
             for status in (led, followed):
-                self.assertTrue(all(status['connections'][c]['up'] for c in ('control', 'work')))
-                self.assertTrue(status['connections']['listen']['live'])
                 self.assertGreater(status['requests']['started_total'], 0)
             self.assertEqual(led['accounts'][0]['election']['acquired_total'], 1)
             done = cli('enqueue', 'alice', '0x' + remark('for the leader').hex(), '--to',

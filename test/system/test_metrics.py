@@ -96,7 +96,11 @@ class TestMetrics(unittest.TestCase):
                 world.enqueue(f'metric {i}')
             world.settle()
 
-            proc.wait_for('a sample', lambda: 'txrelay_waiting{' in get(address, '/metrics')[1], 30)
+            # The rows are there before the relay hears so, and counts.
+            proc.wait_for('a sample, and the three ends', lambda: (
+                lambda text: 'txrelay_waiting{' in text and samples(text).get(
+                    'txrelay_finished_total{account="alice",outcome="ok"}') == 3)(
+                        get(address, '/metrics')[1]))
             status, text = get(address, '/metrics')
             self.assertEqual(status, 200)
             checked = subprocess.run(['promtool', 'check', 'metrics'], input=text, text=True,
@@ -173,8 +177,9 @@ class TestMetrics(unittest.TestCase):
                                0.5)
 
             world.chain.process.kill()
-            proc.wait_for('the relay to be unready', lambda: get(address, '/readyz')[0] == 503, 30)
-            self.assertIn('no endpoint of the chain is usable', get(address, '/readyz')[1])
+            text = 'no endpoint of the chain is usable'
+            proc.wait_for('the relay to be unready, for this reason', lambda: (
+                lambda status, said: status == 503 and text in said)(*get(address, '/readyz')))
             unready = cli('health', '--to', relay.address, check=False)
             self.assertEqual(unready.returncode, 1)
             self.assertRegex(unready.stdout, '^no endpoint of the chain is usable: ws://.*\n$')

@@ -133,7 +133,7 @@ class Obstacles(unittest.TestCase):
         proc.wait_for(f'{code} in status', lambda: waits().startswith(f'{code}: '), WITHIN, 0.1)
         status = lambda: self.relay.control({'cmd': 'status'})['accounts'][0]  # noqa: E731
         proc.wait_for(f'{code} in the status', lambda: status()['obstacle'] == code, WITHIN, 0.1)
-        self.assertRegex(self.relay.text(), f'account.blocked account=alice .*code={code} ')
+        self.relay.wait_log(f'account.blocked account=alice .*code={code} ')
         self.assertIn(told or text, status()['obstacle_text'])
         self.assertGreaterEqual(status()['obstacle_ms'], 5000)
         self.assertRegex(self.metrics(self.relay),
@@ -151,7 +151,8 @@ class Obstacles(unittest.TestCase):
         proc.wait_for('the log to say so',
                       lambda: 'account.goes_on account=alice' in self.relay.text()
                       and f'was={code}' in self.relay.text(), WITHIN, 0.1)
-        self.assertEqual(self.relay.control({'cmd': 'status'})['accounts'][0]['obstacle'], '')
+        status = lambda: self.relay.control({'cmd': 'status'})['accounts'][0]  # noqa: E731
+        proc.wait_for('the status to say so', lambda: status()['obstacle'] == '', WITHIN, 0.1)
         self.world.wait_end(tx)
         self.world.settle()
 
@@ -285,7 +286,8 @@ class Obstacles(unittest.TestCase):
                                                                        'txrelay.blocked_relays'),
                                                                        6 * WITHIN, 0.1)
         relay.wait_log(f'relay.goes_on .*was={code}')
-        self.assertEqual(relay.control({'cmd': 'status'})['obstacle'], '')
+        proc.wait_for('the status to say so',
+                      lambda: relay.control({'cmd': 'status'})['obstacle'] == '')
 
     def test_a_follower_whose_stream_is_refused_and_whose_node_is_gone(self):
         pg = self.world.pg
@@ -313,7 +315,8 @@ class Obstacles(unittest.TestCase):
         proxy.set('pass', 0.8)  # each way: more than a third of the 4 s that a lead lasts
         self.of_relay(two, 'control', 'the session database.url answers after 1')
         proxy.set('pass')
-        self.relay_over(two, 'control')
+        # A server that is slow too gives no answer in time, and is given up for a moment.
+        self.relay_over(two, '(control|database)')
 
     def test_relays_without_their_database(self):
         """Each for another cause. Who has no database writes no line there: it is told in the
@@ -338,13 +341,15 @@ class Obstacles(unittest.TestCase):
         for cause, two in relays.items():
             with self.subTest(cause):
                 two.wait_log(f'relay.blocked .*code=database .*{causes[cause]}')
-                status = two.control({'cmd': 'status'})
-                self.assertEqual(status['obstacle'], 'database')
-                self.assertRegex(status['obstacle_text'], 'it has no database: .*' + causes[cause])
+                text = 'it has no database: .*' + causes[cause]
+                proc.wait_for('the status to say so', lambda: re.match(text, two.control(
+                    {'cmd': 'status'})['obstacle_text']))
+                self.assertEqual(two.control({'cmd': 'status'})['obstacle'], 'database')
                 self.assertIn('txrelay_relay_blocked_seconds{reason="database"} ',
                               self.metrics(two))
-                self.assertRegex(two.control({'cmd': 'health'})['text'],
-                                 'the database is not reachable: .+' + causes[cause])
+                text = 'the database is not reachable: .+' + causes[cause]
+                proc.wait_for('its health to say so', lambda: re.match(text, two.control(
+                    {'cmd': 'health'})['text']))
         self.sql('ALTER ROLE "full" CONNECTION LIMIT -1; ALTER ROLE shut LOGIN; ALTER ROLE renamed '
                  'RENAME TO gone')
         proxy.set('pass')
@@ -352,8 +357,9 @@ class Obstacles(unittest.TestCase):
             with self.subTest(cause):
                 # whose session may come back last
                 two.wait_log('relay.goes_on .*was=(database|listener)')
-                self.assertEqual(two.control({'cmd': 'status'})['obstacle'], '')
-                self.assertNotIn('_relay_blocked_', self.metrics(two))
+                proc.wait_for('its status to be free of it', lambda: (
+                    two.control({'cmd': 'status'})['obstacle'] == ''
+                    and '_relay_blocked_' not in self.metrics(two)))
 
 
 if __name__ == '__main__':

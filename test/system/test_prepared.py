@@ -60,7 +60,7 @@ class Prepared(unittest.TestCase):
         self.world.pg.query("COMMIT PREPARED 'silent'")
         committed = time.monotonic()
         proc.wait_for('the leader to have it',
-                      lambda: not self.world.pg.value('SELECT count(*) FROM txrelay.outbox'), 5)
+                      lambda: not self.world.pg.value('SELECT count(*) FROM txrelay.outbox'), 30)
         print(f'\n  found {(time.monotonic() - committed) * 1000:.0f} ms after COMMIT PREPARED',
               end=' ')
         self.world.settle()

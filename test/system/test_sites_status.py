@@ -146,7 +146,7 @@ class Statuses(unittest.TestCase):
                 ids = set(site.committed.values())
                 heard = proc.wait_for('the last word', lambda ear=ear,
                                       ids=ids: (lambda s: s if ids == {
-                    i for i, words in s.items() if words[-1] == 'ok'} else None)(ear.states()), 10)
+                    i for i, words in s.items() if words[-1] == 'ok'} else None)(ear.states()), 60)
                 for tx, words in heard.items():
                     # a fork of the chain may repeat one
                     told = [w for i, w in enumerate(words) if not i or words[i - 1] != w]

@@ -61,8 +61,8 @@ class Promoted(unittest.TestCase):
         self.second.start()
         proc.wait_for('the second to lead',
                       lambda: self.second.text().count('account.ready') > readies, 30)
-        self.assertTrue(self.first.leads('alice') and self.second.leads('alice'),
-                        'each leads, in its own database')
+        proc.wait_for('each to lead, in its own database', lambda: (
+            self.first.leads('alice') and self.second.leads('alice')))
 
     def alerts(self, relay):
         return [line for line in relay.text().splitlines() if 'account.alert' in line]
@@ -212,9 +212,11 @@ class Lossy(Promoted):
         until = int(self.second.wait_log(
             r'before block (\d+) is final and read, which is \d+ blocks').group(1))
         world.chain.rpc('author_submitExtrinsic', '0x' + raw.hex())
-        told = lambda: world.pg.value('SELECT reason FROM txrelay.blocked_accounts')  # noqa: E731
-        self.assertRegex(told(), rf'ended before block {until} is final and read; \d+ blocks '
-                                 r'are left')
+        # The leader writes what it waits for after it has logged it.
+        told = lambda pattern: proc.wait_for(pattern, lambda: any(  # noqa: E731
+            re.search(pattern, reason or '')
+            for reason, in world.pg.query('SELECT reason FROM txrelay.blocked_accounts')))
+        told(rf'ended before block {until} is final and read; \d+ blocks are left')
         kill(self.second)
         self.second.start()
         # noqa: E731
@@ -222,7 +224,7 @@ class Lossy(Promoted):
                               if a['phase'] == 'era_wait' and 0 < a['wait_blocks'] <= 66), None)
         # First it reads again what is final already, which counts as left.
         left = proc.wait_for('the successor to go on with the wait', waits)['wait_blocks']
-        self.assertRegex(told(), f'ended before block {until} is final')
+        told(f'ended before block {until} is final')
         proc.wait_for('both to end', lambda: not world.unfinished(), 60)
         self.assertIn(f'the wait after lost commits is over: every block up to {until}',
                       self.second.text())

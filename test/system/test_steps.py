@@ -40,6 +40,7 @@ class Steps(unittest.TestCase):
             (nonce, digest), = world.pg.query(
                 "SELECT nonce, '0x' || encode(hash, 'hex') FROM txrelay.finished_transactions "
                                               'WHERE id = %s', (tx,))
+            relay.wait_log(rf'event=transaction.ended account=alice id={tx} ')
             found = steps(relay, tx)
             events = [event for event, _ in found]
             self.assertEqual(events[:2], ['transaction.admitted', 'transaction.submitted'])
@@ -62,6 +63,7 @@ class Steps(unittest.TestCase):
             good = world.enqueue('fine')
             bad = world.enqueue_raw(b'\x30\x00')
             world.settle()
+            relay.wait_log(rf'event=transaction.ended account=alice id={bad} ')
             self.assertEqual(steps(relay, good), [])
             (event, fields), = steps(relay, bad)
             self.assertEqual((event, fields['level'], fields['outcome']),
@@ -135,6 +137,7 @@ class Steps(unittest.TestCase):
                           and not world.unfinished())
             world.check()
             for n, tx in ((1, sql), (2, command), (3, control)):
+                second.wait_log(rf'event=transaction.ended account=alice id={tx} ')
                 for log in (relay, second):
                     found = steps(log, tx)
                     self.assertEqual({fields.get('trace') for _, fields in found}, {trace(n)},
@@ -154,6 +157,7 @@ class Steps(unittest.TestCase):
             proc.wait_for('the second reader to be live', lambda: '"event":"live"' in again.text(),
                           60)
             for n, tx in ((1, sql), (4, bad)):
+                proc.wait_for('its end', lambda t=tx: told(again.text(), t))
                 self.assertEqual(told(again.text(), tx, 'traceparent'), [trace(n)])
             tail.stop()
             again.stop()

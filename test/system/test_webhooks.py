@@ -151,8 +151,10 @@ class Webhooks(unittest.TestCase):
             self.assertNotIn(hidden, relay.text())
             self.assertEqual(self.world.pg.value('SELECT count(*) FROM txrelay.webhooks w '
                                                  'WHERE w::text LIKE %s', (f'%{hidden}%',)), 0)
-        metrics = cli('metrics', '--config', relay.config).stdout
-        self.assertRegex(metrics, r'txrelay_webhook_deliveries_total\{result="taken"\} 31')
+        # the relay counts an answer when it has read it
+        metrics = proc.wait_for('all to be counted', lambda: (
+            lambda text: 'txrelay_webhook_deliveries_total{result="taken"} 31\n' in text and text)(
+                cli('metrics', '--config', relay.config).stdout))
         with open(os.path.join(proc.ROOT, 'docs', 'webhooks.md')) as page:
             text = page.read()
         for name, kind, words in re.findall(r'# HELP (txrelay_webhook\w*) (.*)\n# TYPE \1 (\w+)',
@@ -213,7 +215,9 @@ class Webhooks(unittest.TestCase):
         self.world.pg.query('UPDATE txrelay.webhook_deliveries SET attempts = 19')
         self.hurry()
         relay.wait_log('webhook.given_up .*it answered 500')
-        listed = json.loads(self.hook('dead', 'shop', '--json').stdout)
+        dead = proc.wait_for('its row to say so',
+                             lambda: self.hook('dead', 'shop', '--json').stdout)
+        listed = json.loads(dead)
         self.assertEqual((listed['id'], listed['attempts'], listed['error']),
                          (first, 20, 'it answered 500'))
         self.assertRegex(self.hook('dead', 'shop').stdout, r'(?m)^number +account +id .*\n\d+ '
@@ -244,7 +248,8 @@ class Webhooks(unittest.TestCase):
         slow = threading.Event()
 
         def answer(handler):
-            slow.wait(.05)
+            if len(self.receiver.heard) > 15:
+                slow.wait(60)  # so that the leader is killed before it has sent all
             handler.send_response(200)
             handler.send_header('Content-Length', '0')
             handler.end_headers()
@@ -257,9 +262,9 @@ class Webhooks(unittest.TestCase):
         proc.wait_for('some', lambda: len(self.receiver.heard) > 15, 60)
         relay.kill()
         self.assertLess(len(set(self.receiver.ids())), 60)
+        slow.set()
         other = relays[1 - relays.index(relay)]
         self.world.wait_leader(other)
-        slow.set()
         self.world.settle()
         proc.wait_for('all of them', lambda: not self.waiting(), 60)
         heard, first = self.receiver.ids(), []
