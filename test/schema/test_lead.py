@@ -23,6 +23,8 @@ ARGUMENTS = {'bytea': "'\\x00'", 'integer': '1', 'bigint': '1', 'text': "'x'", '
              'bigint[]': "'{0}'", 'bytea[]': "ARRAY['\\x00']::bytea[]", 'numeric[]': "'{0}'",
              'text[]': "'{failed}'",
              'integer[]': "'{0}'", 'timestamp with time zone': 'clock_timestamp()'}
+# A clock for what says how much later it is: no test depends on how fast the machine is.
+STANDS = "timestamptz '2026-01-01 00:00Z'"
 
 
 class Claim(Case):
@@ -43,6 +45,7 @@ class Claim(Case):
     def test_the_table(self):
         """Rows: how the claim was made, what is pending, when, with lock -> granted?
         (leader_claim)"""
+        self.now = STANDS
         for made_with_lock, signed, after_ms, ask_with_lock, granted in (
                 (False, False, 1500, False, False), (False, False, 1500, True, False),
                 (False, False, 3100, False, True), (False, False, 3100, True, True),
@@ -76,7 +79,7 @@ class Claim(Case):
                 self.assertEqual(len(self.heard(ear)), int(granted))
                 if not granted:
                     self.assertEqual(got['mid_submission'], signed and after_ms > 3000)
-                    self.assertLess(abs(got['expiry_1_left_ms'] - (3000 - after_ms)), 1000)
+                    self.assertEqual(got['expiry_1_left_ms'], 3000 - after_ms)
 
     def test_without_the_lock_nobody_claims_what_is_locked(self):
         """Both or none: a look without the lock must not be granted beside a lock holder, free or
@@ -200,7 +203,7 @@ class Claim(Case):
 class Renew(Case):
     def renew(self, s, holder, *pairs, after_ms=0):
         return s.rows("SELECT subject, renewed FROM txrelay.leader_renew(%s, %s::int[], "
-                      "%s::bigint[], 3000, 9000, clock_timestamp() + "
+                      f"%s::bigint[], 3000, 9000, {self.now} + "
                       "%s * interval '1 ms')", holder, [p[0] for p in pairs], [p[1] for p in pairs],
                       after_ms)
 
@@ -323,6 +326,7 @@ class Renew(Case):
                     writer.commit()
 
     def test_a_claim_extends_the_lease_that_it_joins(self):
+        self.now = STANDS
         bob = self.register(self.relay, 'bob', 43)
         for after_ms in (0, 1000, 20000):  # the lease runs; it ended
             with self.subTest(after_ms):
@@ -330,7 +334,7 @@ class Renew(Case):
                 self.renew(self.relay, 'me', (self.alice, self.account()['epoch']),
                            after_ms=after_ms)
                 claim = self.claim(self.relay, 'me', account=bob, after_ms=after_ms + 500)
-                self.assertTrue(3000 <= claim['expiry_1_left_ms'] <= 3001, claim)
+                self.assertEqual(claim['expiry_1_left_ms'], 3000)
                 self.assertFalse(self.claim(self.relay, 'other', account=bob,
                                             after_ms=after_ms + 3050)['granted'])
         self.assertTrue(self.claim(self.relay, 'other', account=bob, after_ms=23600)['granted'])
@@ -783,9 +787,11 @@ class Closed(Case):
 
 
 class Scan(Case):
+    now = STANDS
+
     def scan(self, accounts, epochs=None, after_ms=0):
         rows = self.relay.rows("SELECT * FROM txrelay.leader_scan(%s::int[], %s::bigint[], "
-                               "clock_timestamp() + %s * interval '1 ms')",
+                               f"{self.now} + %s * interval '1 ms')",
                                accounts, epochs, after_ms)
         return [(r[0], r[1], r[2], r[4], r[5]) for r in rows], rows
 
@@ -804,7 +810,7 @@ class Scan(Case):
         self.assertEqual(seen, [(carol, True, 'two', 1, True), (bob, True, None, 0, False),
                                 (self.alice, True, 'one', 1, True)])
         self.assertEqual(rows[2][3], 'one:1')
-        self.assertTrue(2000 < rows[2][6] <= 3000 and 8000 < rows[2][7] <= 9000, rows[2])
+        self.assertEqual(rows[2][6:8], (3000, 9000))
         self.assertIsNone(rows[1][6])
 
     def test_what_is_known_and_in_force_is_left_out(self):
@@ -837,7 +843,6 @@ class Scan(Case):
     def test_the_mark_is_another_one_after_whatever_is_told(self):
         """A question with the fingerprint of the last answer tells nothing as long as nothing has
         changed, and all that a question without it would tell as soon as something has."""
-        self.now = "timestamptz '2026-01-01 00:00Z'"
         bob = self.register(self.relay, 'bob', -7)
         both, fingerprints = [self.alice, bob], []
 
@@ -891,10 +896,12 @@ class Scan(Case):
 
 
 class Members(Case):
+    now = STANDS
+
     def rows(self, holder, serves=1, ttl=3000, leave=False, after_ms=0, best=None):
         return self.relay.rows("SELECT * FROM txrelay.member_heartbeat(%s, %s, %s, %s, false, "
                                "%s, %s, "
-                               "clock_timestamp() + %s * interval '1 ms')",
+                               f"{self.now} + %s * interval '1 ms')",
                                holder, holder + ':1', serves, ttl, leave, best, after_ms)
 
     def beat(self, holder, **more):
@@ -930,7 +937,8 @@ class Members(Case):
     def test_a_member_ends_with_its_session(self):
         """Also one that was killed: its time need not pass."""
         other = self.session('relay')
-        other.rows("SELECT * FROM txrelay.member_heartbeat('dies', 'x', 1, 60000, true)")
+        other.rows("SELECT * FROM txrelay.member_heartbeat('dies', 'x', 1, 60000, true, "
+                   f"p_now => {self.now})")
         self.assertEqual(self.beat('a', ttl=60000), ['a', 'dies'])
         other.conn.close()
         wait_until(lambda: self.beat('a', ttl=60000) == ['a'], 'its session to end')
@@ -940,8 +948,8 @@ class Members(Case):
         other = self.session('relay')
         other.conn.autocommit = False
         other.rows("SELECT * FROM txrelay.member_heartbeat('x', 'x', 1, 3000, false, false, NULL, "
-                   "clock_timestamp() + interval '10 s')")
-        self.relay.value("SET statement_timeout = '2s'; SELECT 1")
+                   f"{self.now} + interval '10 s')")
+        self.relay.value("SET statement_timeout = '20s'; SELECT 1")
         # the other one's removal is not committed
         self.assertEqual(self.beat('a', after_ms=10000), ['a'])
         other.conn.rollback()
@@ -990,8 +998,9 @@ except psycopg2.Error as e:
             early = self.evict()
             left = self.owner.value('SELECT expiry_1 > clock_timestamp() FROM txrelay.leaders')
             self.assertFalse(early and left)
-            self.assertFalse(self.relay.value('SELECT pg_try_advisory_lock(42)'))
-            wait_until(self.evict, 'the eviction')
+            if not early:  # on a slow machine its time may be over
+                self.assertFalse(self.relay.value('SELECT pg_try_advisory_lock(42)'))
+            wait_until(lambda: early or self.evict(), 'the eviction')
             wait_until(lambda: self.relay.value('SELECT pg_try_advisory_lock(42)'), 'the lock')
             self.assertEqual(self.claim(self.relay, 'next', lock=True)['epoch'], 2)
             os.kill(child.pid, signal.SIGCONT)

@@ -3,8 +3,9 @@ a transaction waits."""
 import pathlib
 import re
 import unittest
+from datetime import timedelta
 
-from pgcase import Case, h32
+from pgcase import Case, h32, wait_until
 from test_signed import extrinsic
 
 HEADER = pathlib.Path(__file__).parents[2] / 'relay/core/tx/include/relay/core/tx/obstacle.h'
@@ -25,15 +26,26 @@ class Obstacles(Case):
         return self.relay.value('SELECT txrelay.leader_obstacles(%s, %s, %s, %s, %s)',
                                 [account or self.alice], [epoch], [code], [text], [ms])
 
+    def lead(self, holder='relay-a', **more):
+        """For longer than a test takes: who leads no more tells nothing."""
+        return super().lead(holder, **{'e1': 600000, 'e2': 900000, **more})
+
+    def clock(self):
+        return self.owner.value('SELECT clock_timestamp()')
+
+    def since_six_seconds(self, began, got):
+        """It was told, after `began`, to be so old."""
+        six = timedelta(seconds=6)
+        self.assertTrue(began - six <= got['since'] <= self.clock() - six, got)
+
     def blocked(self):
-        rows = self.app.dicts('SELECT code, reason, clock_timestamp() - since AS age '
-                              'FROM txrelay.blocked_accounts')
+        rows = self.app.dicts('SELECT code, reason, since FROM txrelay.blocked_accounts')
         MADE.update(r['code'] for r in rows)
         return rows
 
     def blocked_relays(self):
-        rows = self.session('follower').dicts('SELECT relay, code, reason, clock_timestamp() - '
-                                              'since AS age FROM txrelay.blocked_relays')
+        rows = self.session('follower').dicts('SELECT relay, code, reason, since '
+                                              'FROM txrelay.blocked_relays')
         MADE.update(r['code'] for r in rows)
         return rows
 
@@ -64,10 +76,11 @@ class Obstacles(Case):
         self.assertEqual(self.blocked(), [])
         self.assertRegex(self.waits(tx),
                          '^turn: 0 of its account come before it.*as its window has room$')
+        began = self.clock()
         self.assertEqual(self.tell(epoch, 'node', 'no endpoint is usable', 6000), 1)
         got, = self.blocked()
         self.assertEqual((got['code'], got['reason']), ('node', 'no endpoint is usable'))
-        self.assertTrue(6 <= got['age'].total_seconds() < 8, got['age'])
+        self.since_six_seconds(began, got)
         self.assertEqual(self.waits(tx), 'node: no endpoint is usable')
         self.assertEqual(self.tell(epoch, 'finality', 'it lags', 9000), 1)
         self.assertEqual([r['code'] for r in self.blocked()], ['finality'])
@@ -121,17 +134,25 @@ class Obstacles(Case):
         self.assertEqual((len(row['code']), len(row['detail']), row['age'].days), (40, 500, 1))
 
     def test_nobody_leads(self):
+        self.lead()
         tx, = self.enqueue()
         self.assertEqual(self.blocked(), [])
-        self.lead()
-        self.idle_for(4)
-        self.assertEqual(self.blocked(), [])
-        self.assertIn('turn: ', self.waits(tx))
+
+        def asked_within_five():
+            self.idle_for(4)
+            told = self.blocked(), self.waits(tx)
+            return told if self.owner.value("SELECT clock_timestamp() - expiry_1 < '5 s' "
+                                            "FROM txrelay.leadership") else None
+        told = []
+        wait_until(lambda: told.append(asked_within_five()) or told[-1], 'an answer in time')
+        self.assertEqual(told[-1][0], [])
+        self.assertIn('turn: ', told[-1][1])
+        began = self.clock()
         self.idle_for(6)
         got, = self.blocked()
         self.assertEqual(got['code'], 'no_leader')
         self.assertIn('the last leader was relay-a', got['reason'])
-        self.assertTrue(6 <= got['age'].total_seconds() < 8, got['age'])
+        self.since_six_seconds(began, got)
         self.assertIn('no_leader', self.waits(tx))
         self.owner.rows('DELETE FROM txrelay.outbox')
         self.assertEqual(self.blocked(), [], 'it has nothing to do')
@@ -266,11 +287,12 @@ class Obstacles(Case):
         # those are the database's
         for code in [r for r in reasons('RELAY_OBSTACLES')
                      if r not in ('queue', 'clock')] + ['node']:
+            began = self.clock()
             say('relay-a', code, 'it is refused', 6000)
             got, = self.blocked_relays()
             self.assertEqual((got['relay'], got['code'], got['reason']),
                              ('relay-a', code, 'it is refused'))
-            self.assertTrue(6 <= got['age'].total_seconds() < 60, got['age'])
+            self.since_six_seconds(began, got)
         self.owner.rows("UPDATE txrelay.members SET heartbeat = heartbeat - interval '11 s'")
         self.assertEqual(self.blocked_relays(), [], 'it does not live')
         self.relay.rows("SELECT * FROM txrelay.member_heartbeat('relay-a', 'a:1', 1, 5000, false, "
@@ -289,7 +311,7 @@ class Obstacles(Case):
         self.owner.rows("UPDATE txrelay.high_water SET clock_offset = '130 s'")
         got, = self.blocked_relays()
         self.assertEqual((got['relay'], got['code']), (None, 'clock'))
-        self.assertIn('130 s behind', got['reason'].replace('131', '130'))
+        self.assertRegex(got['reason'], r'\b1[3-9]\d s behind')
         self.owner.rows("UPDATE txrelay.high_water SET clock_offset = '4 s', reached = 'epoch'")
         self.assertEqual(self.blocked_relays(), [])
 
