@@ -157,6 +157,7 @@ static void hand_out(struct node *n)
             .head = s->head,
             .unread = s->unread,
             .time_ms = s->time_ms,
+            .spec_version = s->runtime && !s->state_pruned ? s->runtime->spec_version : 0,
             .extrinsic_count = s->extrinsic_count,
             .included = s->included,
             .included_count = s->included_count,

@@ -3,7 +3,7 @@
  * The runtime in the state of its parent wrote the extrinsics and events of block h (an upgrade in
  * h applies from h + 1), so that runtime's metadata decodes them. The node asks for the version
  * only when it matters: when an extrinsic is wanted, or does not decode with the current
- * metadata. */
+ * metadata, or when the owner waits for the end of a former runtime. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,8 +98,11 @@ static void got_runtime(struct runtime_fetch *f)
 /* Block 0 has no parent and no extrinsics. */
 static void block_read(struct slot *s)
 {
+    const struct node_config *config = &s->node->config;
     bool decoded = scan(s, s->node->runtime->metadata);
-    if (s->number == 0 || (decoded && !s->included_count)) {
+    bool wanted =
+        s->included_count || (config->wants_runtime && config->wants_runtime(config->arg));
+    if (s->number == 0 || (decoded && !wanted)) {
         slot_nonces(s);
         return;
     }

@@ -150,6 +150,17 @@ static bool wants_account(void *arg, size_t index)
     return s->accounts[index].role == ACCOUNT_LEADER;
 }
 
+static bool wants_runtime(void *arg)
+{
+    const struct service *s = arg;
+    for (size_t i = 0; i < s->account_count; i++) {
+        const struct account *a = &s->accounts[i];
+        if (a->role == ACCOUNT_LEADER && !a->site && manager_wants_runtime(a->manager))
+            return true;
+    }
+    return false;
+}
+
 /* Above the nonces that the account's extrinsics in the block use for certain. */
 static uint64_t shown_nonce(struct service *s, const struct account *a,
                             const struct node_block *block)
@@ -193,6 +204,7 @@ static void on_finalized(void *arg, const struct node_block *block)
         struct manager_block b = {.number = block->head.number,
                                   .time_ms = block->time_ms,
                                   .unread = block->unread,
+                                  .spec_version = block->spec_version,
                                   .account_nonce = UINT64_MAX,
                                   .included = rows};
         memcpy(b.hash, block->head.hash, 32);
@@ -307,6 +319,7 @@ struct room *service_chain(struct service *s, struct err *err)
         .wants = wants,
         .verify = verify,
         .wants_account = wants_account,
+        .wants_runtime = wants_runtime,
         .doubts = doubts,
         .quorum = c->quorum,
         .arg = s,

@@ -16,11 +16,11 @@ void broken(struct world *w, const char *invariant, const char *fmt, ...)
     siglongjmp(w->broken, 1);
 }
 
-/* Can these bytes still get into a block? */
+/* Can these bytes still get into a block? None of a former runtime can. */
 bool includable(const struct world *w, const struct tx *t)
 {
     const struct block *final = &w->chain.blocks[w->chain.final];
-    return final->nonce[t->account] <= t->nonce &&
+    return final->nonce[t->account] <= t->nonce && t->spec >= final->spec &&
            (t->death < 0 || t->death > (int64_t) final->number + 1);
 }
 

@@ -100,6 +100,15 @@ static bool collect(struct node *n, const struct slot *s, struct content *c)
     return good && (!s->forged || add(n, s, c, s->forged, s->wanted_forged));
 }
 
+/* The state of its parent tells it, to an owner who asks. Block 0 has none. */
+static uint32_t runtime_of_block(const struct node *n, const struct slot *s, bool pruned)
+{
+    const struct world *w = n->w;
+    if (!s->wanted_runtime || !s->number || pruned)
+        return 0;
+    return w->chain.blocks[w->chain.blocks[s->block].parent].spec;
+}
+
 /* False: the block is refused. */
 static bool hand_out(struct node *n, const struct slot *s)
 {
@@ -115,6 +124,7 @@ static bool hand_out(struct node *n, const struct slot *s)
     struct node_block out = {.head = {.number = b->number},
                              .unread = lost,
                              .time_ms = lost ? -1 : time_of(w, s->block),
+                             .spec_version = runtime_of_block(n, s, pruned),
                              .extrinsic_count = lost ? 0 : b->count,
                              .included = content.rows,
                              .included_count = content.count,
@@ -202,6 +212,7 @@ static void block_read(struct world *w, struct event *e)
     const struct block *b = &w->chain.blocks[s->block];
     s->unreadable =
         has(w, FEATURE_UNREADABLE) && w->chain.blocks[b->parent].spec != n->info.spec_version;
+    s->wanted_runtime = n->config.wants_runtime(n->config.arg);
     for (size_t i = 0; i < n->watched_count; i++)
         s->wanted[i] = n->config.wants_account(n->config.arg, i);
     for (uint32_t i = 0; i < b->count; i++) {

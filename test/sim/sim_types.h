@@ -366,6 +366,7 @@ struct slot { /* a finalized block on its way */
     uint64_t number;
     uint32_t block;
     bool wanted[ACCOUNTS]; /* accounts that were wanted when it was looked through */
+    bool wanted_runtime;
     enum node_want wanted_tx[BLOCK_TXS];
     bool unreadable; /* its extrinsics do not decode */
     uint32_t forged; /* what a lying node adds; 0: nothing */

@@ -395,6 +395,7 @@ static bool take_rare(struct args *a)
     } rare[] = {
         {PLANT_LATER_IMMORTAL, 20021, false, 0, 4, "size,duties,foreign-pool", "none"},
         {PLANT_STUCK_KEPT, 1, false, -1, -1, "size,duties,bumps,stuck", "stuck"},
+        {PLANT_END_NOT_OVERTAKEN, 82000001790, true, -1, -1, "all", "none"},
         {PLANT_FORMER_LIFE, 257, true, 16, -1,
          "requeue,retries,duties,away,reap,adopter,bumps,tips", "reap,away,requeue,duties"},
     };

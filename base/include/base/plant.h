@@ -63,6 +63,10 @@
     X(SIGNED_ANEW, "signed-anew", "a presigned transaction is signed again")                       \
     X(SIGNED_EARLY, "signed-early",                                                                \
       "a presigned transaction ends when its era is over at the best block")                       \
+    X(END_NOT_OVERTAKEN, "end-not-overtaken",                                                      \
+      "a row that ended unused stays so when a later block uses its nonce")                        \
+    X(RUNTIME_EARLY, "runtime-early",                                                              \
+      "a presigned transaction ends when a node is under a later runtime than it was signed for")  \
     X(SIGNED_UNSEEN, "signed-unseen",                                                              \
       "a presigned transaction's nonce is used, and it is not checked by which bytes")             \
     X(ERROR_TRUSTED, "error-trusted",                                                              \

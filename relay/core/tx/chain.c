@@ -61,8 +61,6 @@ void manager__chain_up(struct manager *m, const struct manager_event *ev)
     hear_of(m, ev->chain.best_known);
     if (!m->chain.spec_version)
         m->chain.spec_version = ev->chain.spec_version;
-    m->chain.runtime_block =
-        ev->chain.best; /* it may have changed just now: since when is not known */
     manager__runtime(m, ev);
     bool loaded = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_ERA_WAIT;
     if (loaded && !m->final.following)
@@ -104,10 +102,6 @@ static bool is_next(struct manager *m, uint64_t number)
 void manager__best(struct manager *m, const struct manager_event *ev)
 {
     m->chain.best = ev->best.number;
-    /* The present runtime is in force at this block, so the height at which it was heard of was
-     * invented, or retracted. */
-    if (m->chain.best < m->chain.runtime_block)
-        m->chain.runtime_block = m->chain.best;
     hear_of(m, ev->best.best_known);
     drop_invented(m, ev->best.finalized);
     if (m->phase >= MANAGER_CHAIN_WAIT)
@@ -151,7 +145,6 @@ void manager__runtime(struct manager *m, const struct manager_event *ev)
     bool changed = spec_version != m->chain.spec_version;
     if (changed) {
         m->chain.spec_version = spec_version;
-        m->chain.runtime_block = m->chain.best;
         m->chain.runtimes++;
     }
     m->chain.tip_max = ev->chain.tip_max;

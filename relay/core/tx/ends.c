@@ -136,6 +136,15 @@ void manager__end_unused(struct manager *m, struct row *row, const char *outcome
     plain_text(e->tx.error, sizeof(e->tx.error), why);
 }
 
+void manager__end_overtaken(struct row *row, const struct manager_block *block)
+{
+    PRE(row->end && block);
+    if (!row->end->given_back || PLANTED(END_NOT_OVERTAKEN))
+        return;
+    row->end->given_back = false;
+    row->end->tx.used_block = (int64_t)block->number;
+}
+
 void manager__end_unseen(struct manager *m, struct row *row, const struct manager_block *block)
 {
     PRE(row->bytes && row->refollowed);

@@ -39,6 +39,9 @@ void manager__end_ours(struct manager *m, struct row *row, const struct tx_inclu
 /* The block holds another program's extrinsic at the row's nonce. */
 void manager__end_usurped(struct manager *m, struct row *row, const struct tx_included *x,
                           const struct manager_block *block);
+/* The block holds another program's extrinsic at the nonce of a row that has ended already. If it
+ * ended unused, its nonce is not free any more. */
+void manager__end_overtaken(struct row *row, const struct manager_block *block);
 /* The nonce is used as of this block, and no block showed by what. */
 void manager__end_unseen(struct manager *m, struct row *row, const struct manager_block *block);
 #ifdef TXRELAY_PLANT

@@ -74,7 +74,9 @@ static void included(struct manager *m, const struct tx_included *x,
         return;
     if (manager__try_collect(m, x, block))
         return;
-    if (row && !row->end)
+    if (row && row->end)
+        manager__end_overtaken(row, block);
+    else if (row)
         manager__end_usurped(m, row, x, block);
     else if (x->nonce >= m->line.next && m->phase == MANAGER_LEADING)
         manager__chain_nonce(m, x->nonce + 1, "in a finalized block");
@@ -343,6 +345,10 @@ void manager__finalized(struct manager *m, const struct manager_block *told)
         block.account_nonce = UINT64_MAX; /* for all that this block means */
     m->final.processed = block.number;
     m->final.at = m->now;
+    if (block.spec_version) {
+        m->final.spec_version = block.spec_version;
+        m->final.spec_block = block.number;
+    }
     if (block.number > m->final.read)
         m->final.read = block.number;
     manager__era_wait_block(m, &block);

@@ -332,16 +332,33 @@ uint64_t manager__presigned_rows(struct manager *m, const struct manager_event *
 
 /* ---- no other bytes ---- */
 
-/* Its bytes can never be included any more, and no final block used its nonce. A former version of
- * the runtime never comes back: one era after the change every final block is under the new one. A
- * lower one is no change: the node begins anew, or lags. */
+bool manager_wants_runtime(const struct manager *m)
+{
+    const struct row *row;
+    for (uint64_t at = 0; m->line.presigned_rows && (row = line_first(&m->line, SET_LIVE, at));
+         at = row->nonce + 1)
+        if (manager__presigned(row) && row->spec_version < m->chain.spec_version)
+            return true;
+    return false;
+}
+
+/* A former version of the runtime never comes back. That the best block, or what a node says of
+ * itself, is under a later one proves nothing for the final blocks that are not read yet: one of
+ * these may hold the bytes. A lower version is no change: the node begins anew, or lags. */
+static bool runtime_is_over(const struct manager *m, const struct row *row)
+{
+    const struct final_view *f = &m->final;
+    if (PLANTED(RUNTIME_EARLY))
+        return row->spec_version < m->chain.spec_version;
+    return row->spec_version < f->spec_version && manager__searched(m) >= f->spec_block;
+}
+
+/* Its bytes can never be included any more, and no final block used its nonce. */
 static bool try_end_over(struct manager *m, struct row *row)
 {
-    uint64_t searched = manager__searched(m),
-             height = PLANTED(SIGNED_EARLY) ? m->chain.best + 1 : searched;
+    uint64_t height = PLANTED(SIGNED_EARLY) ? m->chain.best + 1 : manager__searched(m);
     bool era = row->era_death >= 0 && height >= (uint64_t)row->era_death;
-    bool runtime = row->spec_version < m->chain.spec_version &&
-                   searched >= m->chain.runtime_block + ERA_PERIOD_MAX && m->chain.up;
+    bool runtime = runtime_is_over(m, row);
     if (!manager__presigned(row) || row->end || row->stop || !m->final.known ||
         m->final.nonce > row->nonce || m->suspension.why == MANAGER_SUSPENSION_REAPED ||
         (!era && !runtime))
@@ -357,7 +374,7 @@ static bool try_end_over(struct manager *m, struct row *row)
     else
         snprintf(why, sizeof(why),
                  "it was signed elsewhere for runtime spec version %u and the chain has %u%s%s",
-                 row->spec_version, m->chain.spec_version, row->note ? "; the last refusal: " : "",
+                 row->spec_version, m->final.spec_version, row->note ? "; the last refusal: " : "",
                  row->note ? row->note : "");
     manager__end_unused(m, row, era ? "expired" : "failed", why);
     return true;

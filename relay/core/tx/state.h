@@ -98,9 +98,7 @@ struct chain_view { /* chain.c alone: the node, and what it says of the chain */
     uint64_t finalized, best;
     uint64_t best_known; /* the highest block that any node reported */
     uint32_t spec_version, transaction_version;
-    uint32_t runtimes; /* changes of the runtime */
-    /* The best block at the last one: a final block far above it is under this runtime. */
-    uint64_t runtime_block;
+    uint32_t runtimes;     /* changes of the runtime */
     u128 tip_max;          /* the highest tip that the runtime's type holds; 0: unknown */
     char unsupported[200]; /* why nothing can be signed for the account; "": it can */
 };
@@ -115,6 +113,8 @@ struct final_view {        /* finality.c: what finalized blocks said */
     uint64_t nonce_read;   /* highest block at which the account's nonce was read */
     uint64_t regular_from; /* earlier blocks are searched for what is lost, and say nothing else */
     uint64_t gap_from;     /* a skipped height that was requested again */
+    uint64_t spec_block;   /* the last one whose runtime is known, */
+    uint32_t spec_version; /* and its version */
     uint64_t unread_from, unread_to; /* among these are blocks that no endpoint has; 0: none */
     uint64_t stuck_at, stuck_again;  /* a wait needs this block; when it is asked for again */
     uint64_t at; /* ms: when the last one was worked through, or following began */

@@ -493,6 +493,7 @@ void finalized_at(struct script *s, uint64_t number, uint64_t account_nonce, uns
     struct tx_included *rows = xcalloc(count, sizeof(*rows));
     struct manager_block block = {.number = number,
                                   .account_nonce = account_nonce,
+                                  .spec_version = s->block_spec,
                                   .included = rows,
                                   .included_count = count};
     memcpy(block.hash, block_of((unsigned)number), 32);

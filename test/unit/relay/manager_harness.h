@@ -29,6 +29,7 @@ struct script {
     unsigned attempts[NONCES]; /* attempts made at each nonce */
     int64_t next_id;
     uint32_t spec;
+    uint32_t block_spec; /* of final blocks; 0: not told */
     uint64_t finalized, best;
     uint64_t best_known;            /* what another node has; 0: no more than this one */
     int64_t era;                    /* blocks of life of new attempts, -1 immortal */

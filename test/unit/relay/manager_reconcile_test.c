@@ -862,6 +862,32 @@ static void nonce_was_given_to_another(void **state)
     }
 }
 
+/* Seed 82000001790 (lossy): its era was over before the block that shows who got its nonce. */
+static void nonce_was_given_to_another_after_the_end(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    struct tx_pending row = loaded_row(s, 3, "signed");
+    row.submitted_block = 98;
+    row.presigned = true;
+    row.era_death = 100;
+    script_free(s);
+    s = waiting(&row, 1, 101);
+    block(s, 99, 3, 0, NULL);
+    block(s, 100, 3, 0, NULL);
+    none(s, MANAGER_FX_STORE_FINISH);
+    struct tx_included x = signed_at(3, 9, 77);
+    block(s, 101, 4, 1, &x);
+    questions(s, 4, 0, NULL);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
+    assert_string_equal(fx->ends.rows[0].outcome, "expired");
+    assert_int_equal(fx->ends.rows[0].used_block, 101);
+    none(s, MANAGER_FX_STORE_ADOPT);
+    stored(s, MANAGER_FX_STORE_FINISH);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->adopt.count, 1);
+    script_free(s);
+}
+
 static void wait_of_unknown_outcome(void **state)
 {
     (void)state;
@@ -1170,6 +1196,7 @@ int main(void)
         cmocka_unit_test(what_a_block_shows_is_stored),
         cmocka_unit_test(no_stop_in_the_wait),
         cmocka_unit_test(nonce_was_given_to_another),
+        cmocka_unit_test(nonce_was_given_to_another_after_the_end),
         cmocka_unit_test(wait_of_unknown_outcome),
         cmocka_unit_test(lost_attempt_below_used_nonces),
         cmocka_unit_test(reaped_in_the_wait),

@@ -869,6 +869,49 @@ static void blocks_of_two_runtimes(void **state)
     rig_done(&rig);
 }
 
+static bool wants_runtime(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+static uint32_t executed_by[8]; /* of the blocks that were reported */
+
+static void keep_runtime(struct node_rig *rig, const struct node_block *block)
+{
+    (void)rig;
+    assert_in_range(block->head.number, 1, ARRAY_LEN(executed_by) - 1);
+    executed_by[block->head.number] = block->spec_version;
+}
+
+/* Blocks without anything that is wanted: which runtime executed them is asked for an owner who
+ * wants it, and for no other. Where the state before a block is pruned, nobody knows. */
+static void runtime_of_empty_blocks(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 2; k++) {
+        struct node_rig rig;
+        rig_start(&rig, 1, &polkadot);
+        struct fake *f = &rig.fake[0];
+        add_empty(f, 3);
+        f->runtime = &substrate;
+        add_empty(f, 2);
+        f->finalized = f->best = 5;
+        f->pruned_below = 2;
+        rig.config.wants_runtime = k ? wants_runtime : NULL;
+        rig.on_block = keep_runtime;
+        rig_connect(&rig);
+        node_follow(rig.node, 1);
+        rig_wait_seen(&rig, 5);
+        uint32_t of[] = {
+            0, 0, 0, polkadot.spec_version, polkadot.spec_version, substrate.spec_version};
+        for (size_t i = 1; i < ARRAY_LEN(of); i++)
+            assert_int_equal(executed_by[i], k ? of[i] : 0);
+        assert_int_equal(rig.down, 0);
+        rig_done(&rig);
+    }
+}
+
 /* A node that has finalized another block at a height that was reported: never passed on. */
 static void finality_that_disagrees(void **state)
 {
@@ -1521,6 +1564,7 @@ int main(void)
         cmocka_unit_test(bodies_of_chopsticks),
         cmocka_unit_test(roots_of_both_layouts),
         cmocka_unit_test(blocks_of_two_runtimes),
+        cmocka_unit_test(runtime_of_empty_blocks),
         cmocka_unit_test(finality_that_disagrees),
         cmocka_unit_test(silent_subscription),
         cmocka_unit_test(silent_subscription_without_the_question),

@@ -70,6 +70,9 @@ struct node_block {
      * whatever it held is not known. */
     bool unread;
     int64_t time_ms; /* from its Timestamp inherent; -1: it has none */
+    /* Of the runtime that executed it: no extrinsic of a former one is in a later block. 0: not
+     * known, or nobody wanted to know it. */
+    uint32_t spec_version;
     uint32_t extrinsic_count;
     const struct node_included *included;
     size_t included_count;
@@ -126,6 +129,9 @@ struct node_config {
     /* Should this watched account's nonce and balance be read at the present block? If not they are
      * reported as not known. NULL: always read them. */
     bool (*wants_account)(void *arg, size_t index);
+    /* Does the owner want to know which runtime executed the next blocks? A question more for each
+     * of them. NULL: no. */
+    bool (*wants_runtime)(void *arg);
     /* May something follow from the nonce of this watched account at the block that cannot be taken
      * back? TX_TWICE: the endpoint is asked once more before the block is reported. TX_DOUBTED: it
      * is asked again, and another one as well if there is any; a nonce that another endpoint

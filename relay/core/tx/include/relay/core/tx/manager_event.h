@@ -70,6 +70,7 @@ struct manager_block {
     int64_t time_ms; /* wall clock of the chain; -1: not known */
     uint8_t hash[32];
     bool unread;            /* no endpoint has its body: what it included is not known */
+    uint32_t spec_version;  /* of the runtime that executed it; 0: not known */
     uint64_t account_nonce; /* at this block; UINT64_MAX: not known */
     bool has_balance;       /* the free one, at this block */
     u128 balance;

@@ -50,6 +50,9 @@ void manager_each_hash(const struct manager *m, void (*cb)(void *arg, const uint
 uint64_t manager_block_read(const struct manager *m);
 /* Could a block hold anything that this account has in flight, or has lost? */
 bool manager_needs_blocks(const struct manager *m);
+/* Does a transaction of a former runtime end once a final block is known to be under a later one?
+ */
+bool manager_wants_runtime(const struct manager *m);
 /* Does an extrinsic that names the account as its signer count only if its signature is right? Not
  * where the hash is on record, nor where its nonce is below all that is open. */
 bool manager_must_verify(const struct manager *m, const uint8_t hash[32], uint64_t nonce);
