@@ -108,6 +108,7 @@ struct site_host {
     /* sites_refused.c */
     struct site_refusal *refusals; /* uthash by nonce */
     bool refusals_untold;          /* the task is posted */
+    bool alerted;                  /* of one, and it is not over */
     struct loop_task refusals_task;
     /* what operators saw last */
     struct store_site_note note;

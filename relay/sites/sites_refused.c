@@ -22,7 +22,7 @@ enum { TEXT_SIZE = 200 };
 struct site_refusal {
     uint64_t nonce;
     uint8_t hash[SITE_HASH_BYTES];
-    bool used; /* the node says that the nonce is: it holds up nothing */
+    bool holds; /* it may hold up the account */
     bool untold;
     char text[TEXT_SIZE];
     UT_hash_handle hh;
@@ -32,6 +32,7 @@ static void forget(struct site_host *h, struct site_refusal *r)
 {
     HASH_DELETE(hh, h->refusals, r);
     free(r);
+    h->alerted = h->alerted && h->refusals;
 }
 
 void sites_taken(struct site_host *h, uint64_t nonce)
@@ -76,15 +77,25 @@ static void store(struct loop_task *task)
     free(all);
 }
 
+/* As a manager has it: others are answers to what a successor submits again, or pass by
+ * themselves. */
+static bool is_alert(enum refusal means)
+{
+    return means == REFUSAL_INVALID || means == REFUSAL_TRAPPED || means == REFUSAL_BUSY ||
+           means == REFUSAL_UNDERPRICED || means == REFUSAL_PAYMENT;
+}
+
 static void note(struct site_host *h, uint64_t nonce, const uint8_t hash[SITE_HASH_BYTES],
-                 bool used, const char *text)
+                 enum refusal means, const char *text)
 {
     struct site_refusal *r;
-    if (!h->refusals)
+    if (is_alert(means) && !h->alerted) {
         log_warn("account.alert",
                  "account=%s address=%s epoch=%lld text=\"a node refuses nonce %llu: %s\"",
                  h->account->alias, h->account->address, (long long)h->epoch,
                  (unsigned long long)nonce, text);
+        h->alerted = true;
+    }
     HASH_FIND(hh, h->refusals, &nonce, sizeof(nonce), r);
     if (!r) {
         r = xcalloc(1, sizeof(*r));
@@ -92,7 +103,9 @@ static void note(struct site_host *h, uint64_t nonce, const uint8_t hash[SITE_HA
         HASH_ADD(hh, h->refusals, nonce, sizeof(r->nonce), r);
     }
     memcpy(r->hash, hash, sizeof(r->hash));
-    r->used = used;
+    /* A used nonce holds up nothing, and what is banned may be in the pool. */
+    if (means != REFUSAL_BANNED)
+        r->holds = means != REFUSAL_STALE;
     r->untold = true;
     snprintf(r->text, sizeof(r->text), "%s", text);
     if (!h->refusals_untold)
@@ -120,7 +133,7 @@ void sites_answered(struct site_host *h, uint64_t nonce, const uint8_t hash[SITE
              (unsigned long long)nonce, hex_log(hash, SITE_HASH_BYTES),
              refused ? "refused" : "tried", text);
     if (refused)
-        note(h, nonce, hash, means == REFUSAL_STALE, text);
+        note(h, nonce, hash, means, text);
 }
 
 bool sites_refused(const struct site_host *h, struct obstacle *ret)
@@ -128,7 +141,7 @@ bool sites_refused(const struct site_host *h, struct obstacle *ret)
     uint64_t first = h->best_next > h->next ? h->best_next : h->next;
     struct site_refusal *r;
     HASH_FIND(hh, h->refusals, &first, sizeof(first), r);
-    if (!r || r->used)
+    if (!r || !r->holds)
         return false;
     ret->code = OBSTACLE_REFUSED;
     snprintf(ret->text, sizeof(ret->text),
