@@ -199,8 +199,11 @@ static void on_finalized(void *arg, const struct node_block *block)
     owners_hold(s, block);
     for (size_t i = 0; i < s->account_count; i++) {
         struct account *a = &s->accounts[i];
-        if (a->role != ACCOUNT_LEADER)
+        if (a->role != ACCOUNT_LEADER) {
+            if (a->site)
+                service_sites_seen(a, block);
             continue;
+        }
         struct manager_block b = {.number = block->head.number,
                                   .time_ms = block->time_ms,
                                   .unread = block->unread,

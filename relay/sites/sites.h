@@ -5,6 +5,7 @@
  *   sites_config.c   values that can never be right
  *   sites_lead.c     who leads; requests of the database; what operators see
  *   sites_chain.c    heads and finalized blocks
+ *   sites_anchors.c  hashes of blocks that eras name
  *   sites_best.c     blocks that are not final
  *   sites_bytes.c    eras; signing, and reading what other sites have signed
  *   sites_submit.c   what goes to the node
@@ -146,7 +147,11 @@ void sites_chain_loaded(void *arg, uint64_t final, const uint64_t *next);
 void sites_chain_forget(struct site_host *h); /* what was read is read again after the next load */
 void sites_head(struct site_host *h);         /* a new best block */
 bool sites_waits(const struct site_host *h);  /* after lost commits */
+
+/* sites_anchors.c */
 bool sites_anchor(const struct site_host *h, uint64_t number, uint8_t ret_hash[32]);
+/* The first block that is wanted to read `number` and what was signed before it. */
+uint64_t sites_first_wanted(const struct site_host *h, uint64_t number);
 
 /* sites_best.c */
 void sites_best(struct site_host *h); /* the best chain has changed */

@@ -29,40 +29,6 @@ struct site_block {
     size_t *matched; /* which of `used` they are */
 };
 
-/* ---- anchors of eras ---- */
-
-static struct site_anchor *anchor_at(const struct site_host *h, uint64_t number)
-{
-    return &h->anchors[number % h->anchor_count];
-}
-
-bool sites_anchor(const struct site_host *h, uint64_t number, uint8_t ret_hash[32])
-{
-    const struct site_anchor *a = anchor_at(h, number);
-    if (!a->known || a->number != number)
-        return false;
-    memcpy(ret_hash, a->hash, sizeof(a->hash));
-    return true;
-}
-
-static void note_anchor(struct site_host *h, const struct node_head *head)
-{
-    struct site_anchor *a = anchor_at(h, head->number);
-    *a = (struct site_anchor){.known = true, .number = head->number};
-    memcpy(a->hash, head->hash, sizeof(a->hash));
-}
-
-/* The first block that is wanted to read `number` and what was signed before it. */
-static uint64_t first_wanted(const struct site_host *h, uint64_t number)
-{
-    uint64_t back = h->era_blocks + ANCHOR_BEHIND, first = number;
-    uint8_t hash[32];
-    for (uint64_t k = number > back ? number - back : 1; k < number; k++)
-        if (!sites_anchor(h, k, hash))
-            return k;
-    return first;
-}
-
 /* ---- blocks that wait ---- */
 
 static void block_free(struct site_block *b)
@@ -268,8 +234,7 @@ void service_sites_block(struct account *a, const struct node_block *b)
     if (b->nonce_count <= a->node_index)
         return;
     bool whole = !b->unread;
-    if (whole)
-        note_anchor(h, &b->head);
+    service_sites_seen(a, b);
     if (h->phase == HOST_BLOCK && whole && b->nonces[a->node_index] != UINT64_MAX)
         sites_setup(h, b->head.number, b->nonces[a->node_index]);
     if (!h->reading || b->head.number <= h->read)
@@ -371,7 +336,7 @@ void sites_chain_loaded(void *arg, uint64_t final, const uint64_t *next)
     h->read = final;
     h->next = next[0];
     h->best_next = 0;
-    service_follow(h->room->room.service, first_wanted(h, final + 1));
+    service_follow(h->room->room.service, sites_first_wanted(h, final + 1));
     tell_head(h);
     sites_want(h);
     account_poll(h->account, (struct poll_event){.type = POLL_EV_WANT_REQUESTS});

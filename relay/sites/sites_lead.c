@@ -240,8 +240,11 @@ void service_sites_lead(struct account *a, int64_t epoch)
 
 void service_sites_head(struct service *s, bool up)
 {
+    const struct node_info *info = node_info(s->node);
     for (size_t i = 0; i < s->account_count; i++) {
         struct site_host *h = s->accounts[i].site;
+        if (h && up && info && h->phase == HOST_AWAY)
+            service_follow(s, sites_first_wanted(h, info->finalized_number));
         if (h && up && h->phase == HOST_BLOCK)
             begin(h);
         if (h)

@@ -118,6 +118,34 @@ static void a_node_that_is_back_is_asked(void **state)
     did_so("head1000,0 ");
 }
 
+/* It follows the chain, so that it can sign and verify as soon as it leads. */
+static void a_follower_has_the_anchors_of_eras(void **state)
+{
+    uint8_t hash[32];
+    (void)state;
+    service_sites_head(&service, true);
+    did_so("follow976 "); /* 1000 - ERA - ANCHOR_BEHIND */
+    for (uint64_t n = 976; n <= READ; n++)
+        service_sites_seen(
+            &account,
+            &(struct node_block){.head = {.number = n, .hash = {(uint8_t)n}}, .unread = n == 990});
+    service_sites_head(&service, true);
+    did_so("follow990 ");
+    service_sites_seen(&account, &(struct node_block){.head = {.number = 990}});
+    assert_true(sites_anchor(&host, 992, hash));
+    assert_int_equal(hash[0], (uint8_t)992);
+    assert_false(sites_anchor(&host, READ + 1, hash));
+    const uint64_t next = 5;
+    host.phase = HOST_LED;
+    sites_chain_loaded(&host, READ, &next); /* it goes on where it is */
+    assert_non_null(strstr(did, "follow1001 "));
+    played.connected = false;
+    host.phase = HOST_AWAY;
+    did[0] = 0;
+    service_sites_head(&service, true);
+    did_so("");
+}
+
 /* ---- what operators see ---- */
 
 static void what_changed_is_noted(void **state)
@@ -381,6 +409,7 @@ static void what_cannot_be_said_of_the_best_chain_is_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        EACH(a_follower_has_the_anchors_of_eras),
         EACH(a_block_with_the_nonce_begins),
         EACH(a_block_without_the_nonce_is_asked_for_again),
         EACH(nothing_begins_before_the_links_are_open),
