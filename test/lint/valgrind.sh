@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# valgrind.sh BUILD: the unit test programs under memcheck; an error or a lost block fails. TXRELAY_VALGRIND=1 tells the
+# valgrind.sh BUILD [all]: the unit test programs under memcheck; an error or a lost block fails. TXRELAY_VALGRIND=1 tells the
 # replayed fuzz targets and the longest tests to run fewer rounds: all of them run under asan. What memcheck sees and asan does not is
 # memory that was never written, and for that each line runs once: a core's own test does that, and a search of its states
-# (label search) is left out.
+# (label search) is left out. `all` (./dev test memcheck) runs the node's tests and the links' as well, which take half of the time.
 set -uo pipefail
 build=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,6 +15,7 @@ for t in json.load(sys.stdin)["tests"]:
   grep -vE '/(chain_codec_random|chain_crypto_keys|chain_extrinsic_vectors|chain_metadata|commands)_test$|/relay_manager_answer$|/devchain_' |
   grep -vE '/(listen_flood|site_promise)_test$' | # large numbers of what other tests of the same lines do once
   grep -vE '/(chain_(rpc|rpc_tls|node|node_submit)|site_room)_test$') # minutes each; then those whose deadlines memcheck overruns
+[ "${2:-}" = all ] || list=$(grep -vE '/(chain_node_[a-z]+|site_link|feed_room|net_grpc|http_events)_test$' <<<"$list")
 
 long='_(scale|follow|confirm)(_test)?$' # half a minute and more: they begin
 list=$(grep -E "$long" <<<"$list"; grep -vE "$long" <<<"$list")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # run.sh [all]: the SQL contract and the main job on every Postgres version but 15, which all other lanes use.
 #
-# By default the whole contract runs on the newest version, and on the others the parts that have differed between
-# versions: plans, batches, settings and functions of the server. `all` runs the whole contract on each. Output is in build/versions.
+# By default the parts of the contract that have differed between versions: plans, batches, settings and functions of the server.
+# `all` (./dev test versions) runs the whole contract on each, and the demo on the newest. Output is in build/versions.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 PY=${PY:-/usr/bin/python3}
@@ -37,10 +37,11 @@ for v in "${versions[@]}"; do versions/server.sh "$v" >/dev/null; done
 export PY
 {
   for v in "${versions[@]}"; do
-    if [ "$v" = "${versions[0]}" ] || [ "${1:-}" = all ]; then echo "$v sql"; else echo "$v parts"; fi
+    if [ "${1:-}" = all ]; then echo "$v sql"; else echo "$v parts"; fi
   done
   echo '13 moves'
   echo "${versions[0]} queue" # before 17 the queue has 8 GiB: ./dev soak queue
-  printf '%s demo\n' "${versions[0]}" "${versions[-1]}"
+  [ "${1:-}" != all ] || echo "${versions[0]} demo"
+  echo "${versions[-1]} demo"
   printf '%s main\n' "${versions[@]}"
 } | xargs -P "${JOBS:-$(nproc)}" -L 1 versions/run.sh
