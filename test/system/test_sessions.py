@@ -21,6 +21,21 @@ TIMES = {'statement_timeout', 'transaction_timeout', 'lock_timeout', 'idle_sessi
          'idle_in_transaction_session_timeout'}
 
 
+# Settings that are texts, as an administrator may have them. role: a login that has its rights by
+# another role. What loads libraries (a server that lacks one lets nobody in) and what only
+# developers of the server set is left out.
+TEXTS = {
+    'application_name': 'not\'\'s "ours"', 'createrole_self_grant': 'set, inherit',
+    'default_table_access_method': 'another_heap', 'default_tablespace': 'another_place',
+    'default_text_search_config': 'pg_catalog.german', 'dynamic_library_path': '/nowhere:$libdir',
+    'extension_control_path': '/nowhere:$system', 'lc_messages': 'C', 'lc_monetary': 'POSIX',
+    'lc_numeric': 'POSIX', 'lc_time': 'POSIX', 'role': 'team',
+    'temp_tablespaces': 'another_place', 'timezone_abbreviations': 'Australia',
+    'oauth_validator_libraries': None, 'local_preload_libraries': None,
+    'session_preload_libraries': None, 'session_authorization': None, 'backtrace_functions': None,
+    'extension_destdir': None, 'wal_consistency_checking': None}
+
+
 def worst():
     """The table of the SQL tests."""
     import sys
@@ -151,6 +166,39 @@ class Sessions(unittest.TestCase):
                 for word in ('election.renewal_failed', 'retention.failed', 'store.refused',
                              'stale'):
                     self.assertNotIn(word, relay.text())
+
+    def test_settings_that_are_texts(self):
+        with World('--block-ms', '300') as world:
+            root = world.pg.connect()
+            root.autocommit = True
+            with root.cursor() as cur:
+                cur.execute('CREATE ROLE team; GRANT txrelay_relay, txrelay_app TO team')
+                cur.execute('CREATE ROLE wordy LOGIN NOINHERIT; GRANT team TO wordy')
+                cur.execute('SET allow_in_place_tablespaces = on')
+                cur.execute("CREATE TABLESPACE another_place LOCATION ''")
+                cur.execute('CREATE ACCESS METHOD another_heap TYPE TABLE '
+                            'HANDLER heap_tableam_handler')
+                cur.execute("SELECT name FROM pg_settings WHERE context IN ('user', 'superuser') "
+                            "AND vartype = 'string' AND name !~ '^(log|debug|trace)_'")
+                there = {name for name, in cur.fetchall()} | {'role'}
+                listed = {name.lower() for name, _, _ in worst()}
+                self.assertEqual({name for name in there if name.lower() not in listed}
+                                 - set(TEXTS), set(), 'a setting that joins needs a value here')
+                for name in there & set(TEXTS):
+                    if TEXTS[name] is not None:
+                        cur.execute(f"ALTER ROLE wordy SET {name} = '{TEXTS[name]}'")
+            root.close()
+            dsn = world.pg.dsn_of(world.pg.database, 'wordy')
+            relay = world.relay('one', dsn=dsn, extra='retention:\n  interval_ms: 200\n')
+            world.wait_leader(relay)
+            tx = int(cli('enqueue', 'alice', '0x' + remark('by a team').hex(), '--database',
+                         dsn).stdout)
+            world.committed[remark('by a team')] = tx
+            self.assertEqual(cli('wait', str(tx), '--for', 'finalized', '--timeout', '60',
+                                 '--database', dsn).returncode, 0)
+            world.settle()
+            for word in ('election.renewal_failed', 'retention.failed', 'store.refused', 'stale'):
+                self.assertNotIn(word, relay.text())
 
     def test_r1_check_names_what_a_pooler_keeps_from_the_relay(self):
         with World() as world:
