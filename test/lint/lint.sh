@@ -157,7 +157,7 @@ hits=$(tree | grep '\.md$' | xargs -r perl -ne 's/`[^`]*`//g; print "$ARGV:$.\n"
   finding "a page that does not name the actor (nobody, somebody...): $hits"
 
 # A test is named by what it claims, not by the letter and number of some list.
-hits=$(tree | grep -E '^test/.*\.(py|c)$' | xargs -r grep -nE '^ *(def test_|static void (test_)?)[A-Z][0-9]{2}_' /dev/null) &&
+hits=$(tree | grep -E '^test/.*\.(py|c)$' | xargs -r grep -nE '^ *(def test_|static void (test_)?)([A-Z]|[pbrfc]|bp)[0-9]{1,3}_' /dev/null) &&
   finding "a test that is named after a list: $hits"
 
 # Width: 100 columns of code and of prose. Tables, code blocks and links of a page cannot be wrapped.

@@ -89,6 +89,7 @@ fresh && printf '/* The operator is told of it. */\n' >"$tmp/t/base/a.c" && expe
 fresh && mkdir -p "$tmp/t/docs" && printf 'It polls so often that it sees it.\n' >"$tmp/t/docs/a.md" && expect wording 'docs/glossary.md replaces'
 fresh && mkdir -p "$tmp/t/docs" && printf 'And nobody `somebody` leads it.\n' >"$tmp/t/docs/a.md" && expect actor 'does not name the actor'
 fresh && mkdir -p "$tmp/t/test" && printf 'def test_S13_a_call(self):\n    pass\n' >"$tmp/t/test/a.py" && expect names 'named after a list'
+fresh && mkdir -p "$tmp/t/test" && printf 'static void p08_p09_a_call(void **state)\n' >"$tmp/t/test/a.c" && expect names 'named after a list'
 wide=$(printf 'x%.0s' {1..101})
 fresh && printf '/* %s */\n' "$wide" >"$tmp/t/base/a.c" && expect width 'over 100 columns'
 fresh && printf '%s\n' "$wide" >"$tmp/t/a.md" && expect width 'over 100 columns'

@@ -146,7 +146,7 @@ class Publishers(unittest.TestCase):
 
     # ---- messages ----
 
-    def test_b40_b41_acknowledgements_and_a_graceful_end(self):
+    def test_acknowledgements_and_a_graceful_end(self):
         self.both(job={'feed': 'take', 'numbers': [0, 1, 2]},
                   want=[self.ack(0), self.ack(1), self.ack(2), self.end('SUCCESS', 2)])
         self.assertEqual((self.report['trailers'], self.report['calls'], self.report['ends']),
@@ -157,20 +157,20 @@ class Publishers(unittest.TestCase):
                   want=[self.ack(7), self.end('SUCCESS', 7)])
         self.assertEqual((self.report['calls'], self.report['bytes']), (5000, 5000 * 400))
 
-    def test_b41_skip_then_acknowledgement(self):
+    def test_skip_then_acknowledgement(self):
         self.both(job={'feed': 'skip', 'numbers': [4]},
                   want=[{'skip_block': {'number': 4}}, self.ack(4), self.end('SUCCESS', 4)])
 
-    def test_b41_skip_then_resend(self):
+    def test_skip_then_resend(self):
         self.both(job={'feed': 'resend', 'numbers': [4]},
                   want=[{'skip_block': {'number': 4}}, {'resend_block': {'number': 4}}, self.ack(4),
                         self.end('SUCCESS', 4)])
 
-    def test_b41_behind_and_the_stream_stays(self):
+    def test_behind_and_the_stream_stays(self):
         self.both(job={'feed': 'behind', 'numbers': [9]},
                   want=[{'node_behind': {'last': 4}}, self.ack(5), self.end('SUCCESS', 5)])
 
-    def test_b42_every_end(self):
+    def test_every_end(self):
         for status, name in enumerate(['SUCCESS', 'INVALID_REQUEST', 'ERROR', 'TIMEOUT',
                                        'DUPLICATE_BLOCK', 'BAD_BLOCK_PROOF',
                                        'PERSISTENCE_FAILED', 'BEHIND', 'NOT_LEADER'], 1):

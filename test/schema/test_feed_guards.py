@@ -280,7 +280,7 @@ class Guards(FeedCase):
         self.assertEqual(self.take(2, [b'\x01'] * 3), ('taken', 2))
         self.refused('TR013', self.take, 3, text='4 transactions')
 
-    def test_b03_a_key_that_was_removed_stores_nothing_more(self):
+    def test_a_key_that_was_removed_stores_nothing_more(self):
         """Its header and its signature were good when the relay read the keys."""
         self.assertEqual(self.take(0, publisher=KEYS[1]), ('taken', 0))
         self.relay.rows("SELECT txrelay.feed_publishers('prices', %s)", KEYS[:1])

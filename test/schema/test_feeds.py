@@ -53,7 +53,7 @@ class FeedCase(Case):
 class Feeds(FeedCase):
     # ---- a batch ----
 
-    def test_b02_b63_a_batch_and_the_cursor_are_one(self):
+    def test_a_batch_and_the_cursor_are_one(self):
         self.assertEqual(self.take(0, [b'\x01\x01', b'\x01\x02', b'\x01\x03'], priority=[0, 3, 0],
                                    retries=2), ('taken', 0))
         self.assertEqual(self.cursor_of(), 0)
@@ -81,7 +81,7 @@ class Feeds(FeedCase):
         self.assertEqual(row[0], datetime.datetime.fromtimestamp(1900000000, utc))
         self.assertEqual(row[1] - row[0], datetime.timedelta(milliseconds=1500))
 
-    def test_b12_b13_the_cursor_decides(self):
+    def test_the_cursor_decides(self):
         self.take(0)
         for number in (0, 2, -1, 5):
             self.assertEqual(self.take(number), ('elsewhere', 0))
@@ -93,7 +93,7 @@ class Feeds(FeedCase):
         self.assertEqual(self.take(0, []), ('taken', 0))
         self.assertEqual((self.count('outbox'), self.cursor_of()), (0, 0))
 
-    def test_b14_b62_of_three_racers_one_wins(self):
+    def test_of_three_racers_one_wins(self):
         racers = [self.session('relay') for _ in range(3)]
         for number in range(20):
             calls = [Background(r, lambda r=r, i=i: self.take(number, [bytes([1, i])], session=r))
@@ -133,7 +133,7 @@ class Feeds(FeedCase):
         self.refused('TR001', lambda: self.take(0, epoch=stale))
         self.assertEqual((self.count('outbox'), self.cursor_of()), (0, -1))
 
-    def test_b43_a_crash_in_between_leaves_nothing_or_all(self):
+    def test_a_crash_in_between_leaves_nothing_or_all(self):
         broken = self.session('relay')
         broken.begin()
         self.take(0, session=broken)
@@ -146,7 +146,7 @@ class Feeds(FeedCase):
 
     # ---- calls and batches that are refused ----
 
-    def test_b29_one_bad_call_refuses_all(self):
+    def test_one_bad_call_refuses_all(self):
         for what, kwargs in (('call 1 of the batch: its bytes has 0 bytes',
                               {'calls': [b'\x01', b'']}),
                              ('call 1 of the batch: its bytes is the text',
@@ -202,7 +202,7 @@ class Feeds(FeedCase):
         self.assertIn('priority', str(self.refused('TR011', lambda: self.take(0, priority=1))))
         self.assertEqual(self.take(0), ('taken', 0))
 
-    def test_b04_a_feed_is_bounded_by_outbox_max(self):
+    def test_a_feed_is_bounded_by_outbox_max(self):
         self.relay.rows("SELECT txrelay.account_policy('alice', '{\"outbox_max\": 4}')")
         self.assertEqual(self.take(0, [b'\x01'] * 5), ('taken', 0))
         self.assertIn('4 transactions of feed/prices wait',
@@ -222,7 +222,7 @@ class Feeds(FeedCase):
 
     # ---- operators ----
 
-    def test_b64_create_checks_what_it_is_given(self):
+    def test_create_checks_what_it_is_given(self):
         def create(name="'f'", account="'alice'", publishers=None, options="'{}'", last='-1'):
             return self.relay.rows(f'SELECT txrelay.feed_create({name}, {account}, %s, {options}, '
                                    f'{last})',
@@ -263,7 +263,7 @@ class Feeds(FeedCase):
             self.refused('TR010', self.relay.rows, 'SELECT txrelay.' + call)
         self.refused('TR010', self.relay.rows, "SELECT txrelay.feed_publishers('prices', %s)", KEYS)
 
-    def test_b02_a_feed_that_is_created_again_takes_no_call_twice(self):
+    def test_a_feed_that_is_created_again_takes_no_call_twice(self):
         self.take(0, [b'\x01\x02', b'\x01\x03'])
         self.relay.rows("SELECT txrelay.feed_remove('prices')")
         self.relay.rows("SELECT txrelay.feed_create('prices', 'alice', %s)", KEYS)

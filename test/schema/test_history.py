@@ -161,7 +161,7 @@ class Told(Case):
         return self.state(self.relay, epoch,
                           (nonce, h32(nonce), state, block, None if block is None else 3, error))
 
-    def test_f5_tries_are_counted_and_block_nothing(self):
+    def test_tries_are_counted_and_block_nothing(self):
         epoch, (tx,) = self.pending()
         self.tell(epoch, 'ready')
         before = self.row(0)
@@ -175,14 +175,14 @@ class Told(Case):
         self.finish(self.relay, epoch, (0, h32(0), BLOCK, 'ok'))
         self.assertEqual(self.said(tx), [(1, 'no answer: timeout', 2), (1, '1013: imported', 1)])
 
-    def test_f5_a_refusal_before_a_try_still_blocks(self):
+    def test_a_refusal_before_a_try_still_blocks(self):
         epoch, _ = self.pending()
         self.state(self.relay, epoch, (0, h32(0), 'refused', None, None, 'no'),
                    (0, h32(0), 'tried', None, None, 'nothing'))
         self.assertEqual((self.row(0)['error'], self.row(0)['blocked_since'] is None),
                          ('no', False))
 
-    def test_f5_tries_wait_for_the_disk(self):
+    def test_tries_wait_for_the_disk(self):
         epoch, _ = self.pending()
         self.relay.begin()
         self.tell(epoch, 'tried', error='no answer')
@@ -192,7 +192,7 @@ class Told(Case):
     def retracted(self, block):
         return (1, f'block 0x{block.hex()} was retracted', 1)
 
-    def test_f7_a_retracted_block_is_kept(self):
+    def test_a_retracted_block_is_kept(self):
         epoch, (tx,) = self.pending()
         self.tell(epoch, 'in_block', h32('a'))
         self.tell(epoch, 'retracted', h32('a'))
@@ -203,7 +203,7 @@ class Told(Case):
         self.finish(self.relay, epoch, (0, h32(0), h32('b'), 'ok'))
         self.assertEqual(self.said(tx), [self.retracted(h32('a'))])
 
-    def test_f7_one_that_nobody_calls_retracted(self):
+    def test_one_that_nobody_calls_retracted(self):
         """A fork-aware pool goes on to the next block without a word; a final block may be another
         one again."""
         epoch, (tx,) = self.pending()
@@ -214,14 +214,14 @@ class Told(Case):
         self.finish(self.relay, epoch, (0, h32(0), h32('c'), 'ok'))
         self.assertEqual(self.said(tx), [self.retracted(h32('a')), self.retracted(h32('b'))])
 
-    def test_f7_nothing_was_retracted(self):
+    def test_nothing_was_retracted(self):
         epoch, (tx,) = self.pending()
         self.tell(epoch, 'in_block', h32('a'))
         self.tell(epoch, 'finality_timeout', h32('a'))
         self.finish(self.relay, epoch, (0, h32(0), h32('a'), 'ok'))
         self.assertEqual(self.said(tx), [(1, None, None)])
 
-    def test_f7_the_same_block_twice(self):
+    def test_the_same_block_twice(self):
         epoch, (tx,) = self.pending()
         for _ in range(2):
             self.tell(epoch, 'in_block', h32('a'))

@@ -728,7 +728,7 @@ class Closed(Case):
         self.relay, self.app, self.owner = self.session('relay'), self.session('app'), self.session(
             'installer')
 
-    def test_r9_leads_without_the_functions_of_the_wal(self):
+    def test_leads_without_the_functions_of_the_wal(self):
         for how in ('42501', '0A000'):
             with self.subTest(how):
                 self.setUp()
@@ -755,7 +755,7 @@ class Closed(Case):
                 self.assertEqual(self.app.value('SELECT txrelay.cancel(%s)', self.enqueue()[0]),
                                  'cancelled')
 
-    def test_r9_one_function_asks_for_the_wal(self):
+    def test_one_function_asks_for_the_wal(self):
         """And two call it: one that catches the refusal, and the fence, for claims that were made
         with it."""
         def use(what):
@@ -766,7 +766,7 @@ class Closed(Case):
         self.assertEqual(use(r'\mpg_\w*(wal|lsn|recovery)\w*\('), {'timeline'})
         self.assertEqual(use(r'\mtimeline\('), {'timelines', 'subject_fence'})
 
-    def test_r9_another_start_of_the_server_is_a_failover(self):
+    def test_another_start_of_the_server_is_a_failover(self):
         self.close('0A000')
         epoch = self.lead()
         # another start; the timeline of a server that opened them; account_reconcile
@@ -777,7 +777,7 @@ class Closed(Case):
             epoch = self.lead()
             self.assertIsNotNone(self.owner.value('SELECT reconcile_from FROM txrelay.accounts'))
 
-    def test_r9_open_again(self):
+    def test_open_again(self):
         """The claim goes on, and the next one is compared by the timeline."""
         epoch = self.lead()
         self.owner.rows('UPDATE txrelay.leadership SET timeline = txrelay.start_sign()')

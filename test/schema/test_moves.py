@@ -24,7 +24,7 @@ class Ids(Case):
     def heartbeat(self):
         self.relay.rows("SELECT * FROM txrelay.member_heartbeat('relay-a', 'a', 1, 5000)")
 
-    def test_r2_enqueue_refuses_an_id_that_was_given(self):
+    def test_enqueue_refuses_an_id_that_was_given(self):
         self.heartbeat()
         self.copy()
         signed = b'\x84' + bytes(200)
@@ -40,7 +40,7 @@ class Ids(Case):
         self.assertEqual(self.count('outbox') + self.count('idempotency_keys'), 0)
         self.assertEqual(self.status(self.tx)['outcome'], 'ok')
 
-    def test_r2_a_claim_a_start_and_a_command_move_the_sequence_on(self):
+    def test_a_claim_a_start_and_a_command_move_the_sequence_on(self):
         def register():
             self.register(self.relay, 'bob', 43)
         for way in (self.lead, register, lambda: self.relay.value('SELECT txrelay.repair_ids()')):
@@ -52,7 +52,7 @@ class Ids(Case):
         self.assertEqual(self.owner.value('SELECT max(subject) FROM txrelay.leadership'), 2)
         self.assertEqual(self.relay.value('SELECT txrelay.repair_ids()'), 0)
 
-    def test_r2_every_sequence_of_the_schema_is_known(self):
+    def test_every_sequence_of_the_schema_is_known(self):
         there = {n for n, in self.root.rows(f'SELECT s.oid::regclass::text {self.SEQUENCES}')}
         self.assertGreater(len(there), 4)
         self.assertEqual({n for n, in self.owner.rows('SELECT sequence::text '
@@ -67,7 +67,7 @@ class Ids(Case):
         return {f'{t}.{c}': self.root.one(f'SELECT count(*), max({c}) FROM {t}')
                 for t, c in columns}
 
-    def test_r2_whatever_has_a_number_goes_on(self):
+    def test_whatever_has_a_number_goes_on(self):
         """Each at its first try: claims, what operators order and the deliveries of webhooks,
         after the old ones."""
         def end():
@@ -96,7 +96,7 @@ class Ids(Case):
                 self.assertGreater(count, before[name][0], name)
                 self.assertGreater(highest, before[name][1], name)
 
-    def test_r2_ids_whose_records_retention_removed(self):
+    def test_ids_whose_records_retention_removed(self):
         for _ in range(3):
             self.app.value('SELECT txrelay.cancel(%s)', self.enqueue()[0])
         last = self.owner.value('SELECT max(id) FROM txrelay.finished_transactions')
@@ -154,7 +154,7 @@ class Clock(Case):
         for tx in (waits, comes_back):
             self.assertEqual(self.app.value('SELECT txrelay.cancel(%s)', tx), 'cancelled')
 
-    def test_r7_time_never_goes_back(self):
+    def test_time_never_goes_back(self):
         count = 0
         for ahead in (0, 120, 600):
             self.clock(ahead)
@@ -178,7 +178,7 @@ class Clock(Case):
         self.assertGreater(self.position(), first)
         self.assertLess(self.owner.value('SELECT clock_offset FROM txrelay.high_water'), moves)
 
-    def test_r7_it_comes_back_to_the_servers(self):
+    def test_it_comes_back_to_the_servers(self):
         self.owner.rows("UPDATE txrelay.high_water SET reached = clock_timestamp() - interval '5 "
                         "s', clock_offset = '0.25 s'")
         for second in range(4):
@@ -186,7 +186,7 @@ class Clock(Case):
         self.assertEqual(self.owner.value('SELECT extract(epoch FROM clock_offset) '
                                           'FROM txrelay.high_water'), 0)
 
-    def test_r7_a_hung_leader_is_replaced(self):
+    def test_a_hung_leader_is_replaced(self):
         """Its lease was granted by a clock that was ahead."""
         claim = "SELECT granted FROM txrelay.leader_claim(%s, %s, 'x', false, 1000, 1000)"
         self.clock(120)
@@ -217,7 +217,7 @@ class Identity(Case):
                                "WHERE i.indrelid = c.oid AND i.indisprimary)")
         self.assertEqual(rows, [])
 
-    def test_r14_rows_leave_the_default_partition_where_all_tables_are_published(self):
+    def test_rows_leave_the_default_partition_where_all_tables_are_published(self):
         root = self.superuser()
         root.rows('CREATE PUBLICATION everything FOR ALL TABLES')
         months = [n for n, in root.rows(

@@ -402,7 +402,7 @@ class Finish(Case):
         self.assertEqual((self.status(ids[0])['stage'], self.status(ids[0])['outcome']),
                          ('finished', 'ok'))
 
-    def test_r8_unknown(self):
+    def test_unknown(self):
         """With the block whose events nobody has, and without one where nobody has the block."""
         epoch, ids = self.pending(2)
         self.assertEqual(self.finish(self.relay, epoch, (0, h32(0), BLOCK, 'unknown', 'no events'),

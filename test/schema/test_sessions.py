@@ -140,7 +140,7 @@ class Sessions(Case):
 
 
 class Durable(Case):
-    def test_f2_leaders_wait_for_the_disk_whatever_the_default(self):
+    def test_leaders_wait_for_the_disk_whatever_the_default(self):
         """Behind a pooler nothing of the session is ours: each function that precedes a
         submission, or makes an epoch, says so."""
         def commits(call):

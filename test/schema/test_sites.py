@@ -102,7 +102,7 @@ class Sites(Case):
 class Kept(Sites):
     """What is on record at each point at which a relay may die."""
 
-    def test_p90_a_restart_reads_what_is_granted_and_polls_the_rest(self):
+    def test_a_restart_reads_what_is_granted_and_polls_the_rest(self):
         first, second, third = self.enqueue(3)
         a, b = self.grant(first, 5), self.grant(second, 6, member=EAST)
         self.write(dict(a, kind='grant', member=SOUTH))  # the same grant twice is one (P94)
@@ -118,7 +118,7 @@ class Kept(Sites):
         self.epoch = self.account()['epoch']
         self.assertEqual(self.waiting(), [third])
 
-    def test_p91_before_the_commit_of_the_grant_nothing_is_there(self):
+    def test_before_the_commit_of_the_grant_nothing_is_there(self):
         tx, = self.enqueue()
         self.relay.begin()
         self.grant(tx)
@@ -126,14 +126,14 @@ class Kept(Sites):
         load, _ = self.load()
         self.assertEqual((load['tx'], self.waiting(), self.count('attempts')), ([], [tx], 0))
 
-    def test_p92_after_it_the_sender_has_the_bytes(self):
+    def test_after_it_the_sender_has_the_bytes(self):
         tx, = self.enqueue()
         g = self.grant(tx)
         load, _ = self.load()
         self.assertEqual([r['extrinsic'] for r in load['grant']], [g['extrinsic']])
         self.assertEqual(self.waiting(), [])
 
-    def test_p93_after_the_notice_of_the_dispatch_it_is_on_record(self):
+    def test_after_the_notice_of_the_dispatch_it_is_on_record(self):
         tx, = self.enqueue()
         g = self.grant(tx)
         for _ in range(2):  # a repeated notice is harmless
@@ -146,7 +146,7 @@ class Kept(Sites):
         self.write(dict(kind='noted', member=SOUTH, id=tx, hash=g['hash']))
         self.assertEqual(self.status(tx)['outcome'], 'ok')
 
-    def test_p95_p50_p96_the_coordinator_has_what_it_dispatched_and_nothing_else(self):
+    def test_the_coordinator_has_what_it_dispatched_and_nothing_else(self):
         self.assertEqual(self.load()[0]['dispatch'], [])  # 1C: as if it had never been delegated
         theirs = dict(self.bytes_of(77, 5), kind='dispatch', member=SOUTH)
         filler = dict(self.bytes_of(-2**63 + 6, 6), kind='dispatch', member=NORTH)
@@ -297,7 +297,7 @@ class Rules(Sites):
         self.read_final(dict(kind='end', id=tx, outcome='cancelled', error='x'), next=[6, 6, 6])
         self.assertEqual(self.status(tx)['outcome'], 'cancelled')
 
-    def test_p98_p79_one_end_by_a_final_block(self):
+    def test_one_end_by_a_final_block(self):
         tx, = self.enqueue()
         g = self.grant(tx)
         self.refused('TR002', self.write, self.included(dict(g, hash=h32('other'), extrinsic=None)))
@@ -408,7 +408,7 @@ class Lost(Sites):
 class Seen(Sites):
     """An application does not know that there are sites."""
 
-    def test_p85_enqueue_and_every_status_read_as_those_of_a_local_one(self):
+    def test_enqueue_and_every_status_read_as_those_of_a_local_one(self):
         listener = self.listen('pending_tx_new', 'pending_tx_update', 'pending_tx_removed')
         tx, = self.enqueue(creator='shop', key='k')
         self.assertEqual(self.enqueue(creator='shop', key='k'), [tx])
@@ -550,7 +550,7 @@ class Seen(Sites):
         self.assertEqual([(x['outcome'], x['error']) for x in self.attempts(5)],
                          [('included', 'the pool was full'), ('superseded', None)])
 
-    def test_p47_a_lost_nonce_is_told_as_a_removal_without_an_outcome(self):
+    def test_a_lost_nonce_is_told_as_a_removal_without_an_outcome(self):
         tx, = self.enqueue()
         self.grant(tx)
         # it is in no state to be told
@@ -559,7 +559,7 @@ class Seen(Sites):
         (_, text), = self.heard(listener)
         self.assertNotIn('outcome', text)
 
-    def test_p84_a_dispatch_error_takes_a_retry_and_then_ends(self):
+    def test_a_dispatch_error_takes_a_retry_and_then_ends(self):
         tx, = self.enqueue(retries=1)
         self.read_final(self.included(self.grant(tx), outcome='dispatch_error', error='Module: x'),
                         next=[6, 6, 6])
@@ -762,7 +762,7 @@ class Members(Sites):
         # what a former leader saw says nothing
         self.assertEqual((v['state'], v['coordinator']), (None, None))
 
-    def test_p06_members_change_only_while_nothing_is_granted(self):
+    def test_members_change_only_while_nothing_is_granted(self):
         tx, = self.enqueue()
         g = self.grant(tx)
         changes = (dict(names=['north', 'west', 'east']), dict(me=SOUTH), dict(era=32),

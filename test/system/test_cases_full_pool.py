@@ -57,7 +57,7 @@ class FamilyD(CaseTest):
         self.assertLessEqual(sum(results.values()) - results['ok'], 30)
         self.assertLess(sum(results.values()), 150)
 
-    def test_f6_the_limit_is_remembered(self):
+    def test_the_limit_is_remembered(self):
         """A pool of 20, blocks of 10, and 100 transactions: ten blocks, and at most two to find
         out what goes in."""
         blocks, results = self.through(20, 10, '--block-max-extrinsics', '10')

@@ -12,7 +12,7 @@ UNKNOWN = metadata.extension('RestrictOrigins', metadata.TYPE_BOOL, metadata.TYP
 
 
 class ChainForms(CaseTest):
-    def test_c1_bytes_on_record_that_no_longer_decode(self):
+    def test_bytes_on_record_that_no_longer_decode(self):
         """The leader dies after it has sent. Its bytes get into a block, and the next leader's
         node describes every block by a runtime with one more signed extension, as a pruning node
         does after an upgrade. The hash shows that the block has our bytes: no transaction ends as
@@ -37,7 +37,7 @@ class ChainForms(CaseTest):
         return [line for line in log if f'account={alias}' in line
                 and ('account.alert' in line or 'store.refused' in line)]
 
-    def test_c2_a_key_that_the_chain_does_not_take(self):
+    def test_a_key_that_the_chain_does_not_take(self):
         """An ethereum key on a chain of 32-byte accounts: `check` says so, the account is held
         with the reason, and the other account of the relay works."""
         world = self.world(accounts=(ALICE, EVE))
@@ -60,7 +60,7 @@ class ChainForms(CaseTest):
         self.assertEqual(world.row(tx)['stage'], 'outbox')
         world.cancel(tx)
 
-    def test_c2_an_upgrade_to_a_chain_that_cannot_be_signed_for(self):
+    def test_an_upgrade_to_a_chain_that_cannot_be_signed_for(self):
         """It says so once and waits; the next upgrade takes the key again, and everything goes on
         by itself."""
         world = self.world()
@@ -81,7 +81,7 @@ class ChainForms(CaseTest):
         self.assertEqual([world.wait_end(tx)[0] for tx in txs], ['ok'] * 3)
         self.assertIsNone(world.suspension())
 
-    def test_c3_bytes_of_an_unknown_extension(self):
+    def test_bytes_of_an_unknown_extension(self):
         """The configuration gives its bytes: it is signed for. (devchain takes no such bytes: the
         refusal as a bad proof shows that they were sent.) What the file says wrong is refused."""
         world = self.world(start=False)

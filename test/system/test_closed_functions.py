@@ -33,7 +33,7 @@ class Closed(unittest.TestCase):
             world.pg.query(f'GRANT ALL ON ALL {kind} IN SCHEMA txrelay TO managed_{how.lower()}')
         world.pg.query(f'GRANT pg_signal_backend, pg_read_all_stats TO managed_{how.lower()}')
 
-    def test_r9_the_main_job_with_closed_functions(self):
+    def test_the_main_job_with_closed_functions(self):
         for how in ('0A000', '42501'):
             with self.subTest(how), World() as world:
                 self.close(world, how)
@@ -60,7 +60,7 @@ class Closed(unittest.TestCase):
                     self.assertNotIn('database.down', relay.text())
                     self.assertNotIn('GRANT txrelay_relay', relay.text())
 
-    def test_r9_check_tries_what_a_relay_asks(self):
+    def test_check_tries_what_a_relay_asks(self):
         """A function that it cannot do without, and that nobody opens."""
         with World() as world:
             world.pg.query('CREATE ROLE lone LOGIN IN ROLE txrelay_relay')

@@ -23,7 +23,7 @@ class Latin(unittest.TestCase):
         db.close()
         return rows
 
-    def test_r10_one_text_that_does_not_convert(self):
+    def test_one_text_that_does_not_convert(self):
         with World(accounts=(ALICE, BOB),
                    database="ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'") as world:
             relay = world.relay('one')

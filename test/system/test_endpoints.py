@@ -22,7 +22,7 @@ class EndpointsTest(CaseTest):
 
     # ---- R5: one endpoint of another chain ----
 
-    def test_r5_the_other_chain_while_the_right_endpoint_is_away(self):
+    def test_the_other_chain_while_the_right_endpoint_is_away(self):
         world = self.world('--block-ms', '100', start=False)
         right, wrong = self.liar(world), self.liar(world, of_another_chain)
         relays = [world.relay(name, endpoints=[right.url, wrong.url]) for name in ('one', 'two')]
@@ -36,7 +36,7 @@ class EndpointsTest(CaseTest):
         self.assert_once(world)
         self.assertTrue(all(r.alive() for r in relays))
 
-    def test_r5_the_other_chain_first(self):
+    def test_the_other_chain_first(self):
         world = self.world('--block-ms', '100', start=False)
         wrong = self.liar(world, of_another_chain)
         genesis = {'genesis': f'"{world.chain.rpc("chain_getBlockHash", 0)}"'}
@@ -45,7 +45,7 @@ class EndpointsTest(CaseTest):
         world.enqueue('over the second')
         self.assert_once(world)
 
-    def test_r5_the_other_chain_first_without_a_genesis(self):
+    def test_the_other_chain_first_without_a_genesis(self):
         """The chain is the registered accounts': the first endpoint is passed over, and the relay
         says so."""
         world = self.world('--block-ms', '100', start=False)
@@ -59,7 +59,7 @@ class EndpointsTest(CaseTest):
         world.enqueue('over the second')
         self.assert_once(world)
 
-    def test_r5_only_the_other_chain(self):
+    def test_only_the_other_chain(self):
         """It says so and keeps trying."""
         world = self.world('--block-ms', '100', start=False)
         wrong = self.liar(world, of_another_chain)
@@ -80,7 +80,7 @@ class EndpointsTest(CaseTest):
         self.assert_once(world)
         self.assertTrue(relay.alive())
 
-    def test_r5_a_single_endpoint_is_of_another_chain(self):
+    def test_a_single_endpoint_is_of_another_chain(self):
         """Nothing but the accounts that are registered names the chain. The relay says so, and
         goes on when it is mended."""
         world = self.world('--block-ms', '100', start=False)
@@ -110,7 +110,7 @@ class EndpointsTest(CaseTest):
         self.assert_once(world)
         self.assertTrue(relay.alive())
 
-    def test_r5_a_new_account_beside_a_registered_one(self):
+    def test_a_new_account_beside_a_registered_one(self):
         """It is not registered for the other chain."""
         world = self.world('--block-ms', '100', start=False)
         first = world.relay('one')
@@ -142,10 +142,10 @@ class EndpointsTest(CaseTest):
         self.assertLess(limit.refused, limit.asked / 2)
         relay.wait_log('node.limit.*method=.*Too many requests')
 
-    def test_r6_ten_a_second(self):
+    def test_ten_a_second(self):
         self.limited(10, 10, 30)
 
-    def test_r6_five_a_second(self):
+    def test_five_a_second(self):
         """Not even a handshake fits into the burst."""
         self.limited(5, 5, 5)
 
@@ -163,12 +163,12 @@ class EndpointsTest(CaseTest):
                         'chain_getFinalizedHead', 'state_getStorage',
                         'state_call')
 
-    def test_r4_each_method_closed_alone(self):
+    def test_each_method_closed_alone(self):
         """Without the method there is another way: at a start, and at the failover from the relay
         before."""
         self.each_closed(self.ANOTHER_WAY)
 
-    def test_r4_each_method_closed_alone_at_a_node_with_the_newer_rpc(self):
+    def test_each_method_closed_alone_at_a_node_with_the_newer_rpc(self):
         """chain_getBlock has its other way there; every outcome is known."""
         for method, log in self.each_closed(self.IN_THE_NEWER_RPC, '--newer-rpc').items():
             self.assertRegex(log, f'node.newer_methods.*instead_of={method}')
@@ -190,7 +190,7 @@ class EndpointsTest(CaseTest):
                            'chainHead_v1_storage', 'transactionWatch_v1_submitAndWatch',
                            'transaction_v1_broadcast')
 
-    def test_r4_each_family_closed(self):
+    def test_each_family_closed(self):
         """At a start, and at the failover from the relay before."""
         logs = self.each_closed(self.FAMILIES, '--newer-rpc')
         self.assertRegex(logs['chain_getBlock and the archive'],
@@ -203,7 +203,7 @@ class EndpointsTest(CaseTest):
                 self.assertRegex(logs[name], f'node.newer_methods.*instead_of={older}')
         self.assertNotIn('node.newer_methods', logs['only the older'])
 
-    def test_r4_each_family_closed_while_it_leads(self):
+    def test_each_family_closed_while_it_leads(self):
         """A gateway closes them on an open connection; later the connection ends."""
         world = self.world('--block-ms', '100', '--newer-rpc', start=False)
         liar = self.liar(world)
@@ -219,7 +219,7 @@ class EndpointsTest(CaseTest):
         self.assertNotIn('ERR_PROTOCOL', relay.text())
         self.assert_once(world)
 
-    def test_r4_the_server_ends_its_follow_subscriptions(self):
+    def test_the_server_ends_its_follow_subscriptions(self):
         """As a node that is short of pins does. The runtime is upgraded, and blocks are taken
         back, meanwhile."""
         world = self.world('--block-ms', '100', '--newer-rpc', '--follow-pins', '40',
@@ -237,7 +237,7 @@ class EndpointsTest(CaseTest):
         self.assertRegex(relay.text(), 'node.follow_again.*the server ended it')
         self.assert_once(world)
 
-    def test_r4_pins_are_given_back(self):
+    def test_pins_are_given_back(self):
         """More blocks than the node pins: it has no reason to end the subscription."""
         world = self.world('--block-ms', '25', '--newer-rpc', '--follow-pins', '160', start=False)
         liar = self.liar(world, self.FAMILIES['only chainHead, no archive'])
@@ -267,7 +267,7 @@ class EndpointsTest(CaseTest):
         self.assert_once(world)
         return logs
 
-    def test_r4_methods_closed_by_errors_of_gateways(self):
+    def test_methods_closed_by_errors_of_gateways(self):
         """By codes and texts of their own, some of which mean nothing: then a method that is
         always refused counts as closed."""
         world = self.world('--block-ms', '100', start=False)
@@ -291,7 +291,7 @@ class EndpointsTest(CaseTest):
                 before = relay
         self.assert_once(world)
 
-    def test_r4_each_method_closed_alone_while_it_leads(self):
+    def test_each_method_closed_alone_while_it_leads(self):
         world = self.world('--block-ms', '100', start=False)
         liar = self.liar(world)
         relay = world.relay('one', endpoints=[liar.url])
@@ -310,12 +310,12 @@ class EndpointsTest(CaseTest):
         tx = world.enqueue(text)
         proc.wait_for(text, lambda: tx not in world.unfinished(), seconds)
 
-    def test_r4_each_method_closed_with_a_good_second(self):
+    def test_each_method_closed_with_a_good_second(self):
         """While it leads, and at the start of its successor."""
         self.each_with_a_good_second({method: closed(method)
                                       for method in (*self.ANOTHER_WAY, 'chain_getBlock')})
 
-    def test_r4_each_newer_method_closed_with_a_good_second(self):
+    def test_each_newer_method_closed_with_a_good_second(self):
         """The first one has nothing but chainHead_v1, and not all of that."""
         family = self.FAMILIES['only chainHead, no archive']
         refusal = family('chain_getBlock', [])
@@ -403,7 +403,7 @@ class EndpointsTest(CaseTest):
                 relay.kill()
         self.assert_once(world)
 
-    def test_r4_no_bodies_of_blocks(self):
+    def test_no_bodies_of_blocks(self):
         """At a node without archive_v1: by the account's nonce it took effect, and nobody can tell
         how."""
         world = self.world('--block-ms', '100', start=False)
@@ -413,7 +413,7 @@ class EndpointsTest(CaseTest):
         self.assertEqual(world.wait_end(tx)[0], 'unknown')
         relay.wait_log('node.block_unread.*chain_getBlock of block .*not this method')
 
-    def test_r4_a_pool_that_is_too_large_to_be_told(self):
+    def test_a_pool_that_is_too_large_to_be_told(self):
         world = self.world('--block-ms', '100', start=False)
         liar = self.liar(world, closed('author_pendingExtrinsics',
                                        refusal=Refusal(-32008, 'Response is too big')))
@@ -451,7 +451,7 @@ class EndpointsTest(CaseTest):
         heir = world.relay('heir', endpoints=endpoints(world, liar))
         return world, heir, tx
 
-    def test_r3_the_others_go_on(self):
+    def test_the_others_go_on(self):
         world, heir, tx = self.away(Pruned, manager={'era_period': 256})
         world.wait_leader(heir)
         bob = world.enqueue('of bob', alias='bob')
@@ -462,7 +462,7 @@ class EndpointsTest(CaseTest):
         self.assertEqual(heir.text().count('chain.down'), 0)
         world.wait_reason('cannot be read from any endpoint')
 
-    def test_r8_whose_result_nobody_has(self):
+    def test_whose_result_nobody_has(self):
         """Not dispatch_error: nobody can tell. With an archive as the second endpoint it is ok."""
         def no_state(chain, below):
             return Pruned(chain, below, bodies=False)
@@ -475,12 +475,12 @@ class EndpointsTest(CaseTest):
         world, heir, tx = self.away(no_state, lambda world, liar: [liar.url, world.chain.ws])
         self.assertEqual(world.wait_end(tx)[0], 'ok')
 
-    def test_r3_the_archive_is_asked(self):
+    def test_the_archive_is_asked(self):
         world, heir, tx = self.away(Pruned, lambda world, liar: [liar.url, world.chain.ws])
         world.wait_end(tx)
         self.assert_once(world)
 
-    def test_r8_the_archive_is_briefly_away(self):
+    def test_the_archive_is_briefly_away(self):
         """Nothing ends as unknown while it may come back."""
         archives = []
 

@@ -85,7 +85,7 @@ http:
             relay.wait_log(r'event=feed\.listening')
             relay.wait_log(r'event=http\.listening')
 
-    def test_b56_without_descriptors_connections_wait_and_the_log_says_so(self):
+    def test_without_descriptors_connections_wait_and_the_log_says_so(self):
         with World() as world:
             ports = {e: free_port() for e in ENTRIES}
             relay = self.relay(world, ports)

@@ -100,7 +100,7 @@ class Feeds(unittest.TestCase):
                                       + '\n'))
                 relay.wait_log(f'event=poll.sent account=alice {reason}')
 
-    def test_b01_of_three_publishers_each_number_is_taken_once(self):
+    def test_of_three_publishers_each_number_is_taken_once(self):
         content, lines = self.batches(30, 2)
         with World() as world:
             relay, listen = self.relay(world, 'one')
@@ -127,7 +127,7 @@ class Feeds(unittest.TestCase):
             self.assertIn('refused', err)
             self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.outbox'), 0)
 
-    def test_b43_acknowledged_batches_survive_kill_9_of_the_leader(self):
+    def test_acknowledged_batches_survive_kill_9_of_the_leader(self):
         content, lines = self.batches(400, 1)
         with World() as world:
             relays = [self.relay(world, name) for name in ('one', 'two')]

@@ -82,7 +82,7 @@ class FeedStatus(unittest.TestCase):
             proc.wait_for('the pause', lambda: (
                 lambda feed: feed['paused'] and not feed['served'])(self.feed_of(leader)))
 
-    def test_b56_feeds_that_cannot_be_read_are_an_error(self):
+    def test_feeds_that_cannot_be_read_are_an_error(self):
         """An operator takes a right away: the streams stay, and the log and the health say so
         once."""
         with World() as world:
@@ -105,7 +105,7 @@ class FeedStatus(unittest.TestCase):
                                                 check=False).stdout == 'ready\n')
             self.assertEqual(relay.text().count('event=feed.list_failed'), 1)
 
-    def test_b50_to_b55_metrics_by_their_names(self):
+    def test_to_b55_metrics_by_their_names(self):
         with World() as world:
             relay = self.relay(world, 'one')
             world.wait_leader(relay)

@@ -40,7 +40,7 @@ class Moves(unittest.TestCase):
         done = cli('check', '--config', relay.config, check=False)
         return done.returncode, done.stdout
 
-    def test_r11_dumped_and_restored_to_a_server_without_roles(self):
+    def test_dumped_and_restored_to_a_server_without_roles(self):
         with World(own_postgres=True) as world:
             old = world.relay('old')
             world.wait_leader(old)
@@ -71,7 +71,7 @@ class Moves(unittest.TestCase):
             world.settle()
             self.assertIn('nothing to do', cli('migrate', '--database', world.pg.dsn).stdout)
 
-    def test_r2_copied_without_sequences(self):
+    def test_copied_without_sequences(self):
         with World() as world:
             one = world.relay('one')
             world.wait_leader(one)
@@ -103,7 +103,7 @@ class Moves(unittest.TestCase):
                                       if line.startswith('{')))
                 if e.get('outcome') == 'ok'}
 
-    def test_r7_a_server_whose_clock_is_behind(self):
+    def test_a_server_whose_clock_is_behind(self):
         """All of the data is from a server whose clock was 120 s and then 600 s ahead of this
         one's. Readers that were connected, that were away, and that come back with a position have
         every end, and a leader that hangs is replaced."""
@@ -145,7 +145,7 @@ class Moves(unittest.TestCase):
         proc.wait_for('it to listen', lambda: 'tail.live' in reader.text())
         return reader
 
-    def test_r15_a_relay_opens_four_connections(self):
+    def test_a_relay_opens_four_connections(self):
         """As docs/postgres.md counts them; retention runs at once."""
         with World() as world:
             world.pg.query('DROP ROLE IF EXISTS counted')
@@ -164,7 +164,7 @@ class Moves(unittest.TestCase):
             relay.kill()
             self.assertEqual(int(connections()['every relay']), 4)
 
-    def test_r15_options_open_what_the_table_says(self):
+    def test_options_open_what_the_table_says(self):
         """With one connection less than they need, the log says which session has none."""
         most_of = connections()
         with World() as world:

@@ -404,7 +404,7 @@ class Money(CaseTest):
         world.script({'match': {'method': 'author_submitAndWatchExtrinsic', 'times': 3},
                       'action': verdict})
 
-    def test_r12_what_is_refused_for_now_waits(self):
+    def test_what_is_refused_for_now_waits(self):
         """The policy lists it: the same bytes until the chain takes them. Without the list it ends
         at the first refusal."""
         world = self.world()

@@ -30,7 +30,7 @@ class Secrets(unittest.TestCase):
         self.clean(where, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
-    def test_r13_a_run(self):
+    def test_a_run(self):
         with World() as world:
             dead = f'ws://127.0.0.1:{free_port()}{URL}'
             dsn = f'{world.pg.dsn} password=s3cret-db'

@@ -68,7 +68,7 @@ class Sessions(unittest.TestCase):
         db.close()
         return world.pg.dsn_of(world.pg.database, 'spoiled')
 
-    def test_r1_all_settings_at_their_worst(self):
+    def test_all_settings_at_their_worst(self):
         """Two relays, a reader, every command, and applications in serializable transactions whose
         commits no relay makes fail."""
         with World('--block-ms', '300') as world:
@@ -200,7 +200,7 @@ class Sessions(unittest.TestCase):
             for word in ('election.renewal_failed', 'retention.failed', 'store.refused', 'stale'):
                 self.assertNotIn(word, relay.text())
 
-    def test_r1_check_names_what_a_pooler_keeps_from_the_relay(self):
+    def test_check_names_what_a_pooler_keeps_from_the_relay(self):
         with World() as world:
             process, url = bouncer.start(world)
             relay = world.relay('one', start=False)

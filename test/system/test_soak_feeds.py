@@ -203,7 +203,7 @@ class Soak(CaseTest):
             self.assertRegex(logs, rf'level={level} event={step}=\d+')
         self.assertRegex(logs, 'level=warn event=feed.ended .*status=DUPLICATE_BLOCK')
 
-    def test_b01_b02_b43_publishers(self):
+    def test_publishers(self):
         grpcio, pushed = self.publish()
         published = time.monotonic() - self.begun
         self.assertEqual(self.cursor(), NUMBERS - 1)

@@ -760,7 +760,7 @@ static void store_back_in_time(void **state)
 }
 
 /* R9: a claim that the database refuses again and again, while its lock is free. */
-static void r9_claims_that_fail_wait_longer(void **state)
+static void claims_that_fail_wait_longer(void **state)
 {
     (void)state;
     struct rig *r = rig_new(true);
@@ -1518,7 +1518,7 @@ int main(void)
         cmocka_unit_test(control_lost_without_lock),
         cmocka_unit_test(store_down_shuts_then_demotes),
         cmocka_unit_test(store_back_in_time),
-        cmocka_unit_test(r9_claims_that_fail_wait_longer),
+        cmocka_unit_test(claims_that_fail_wait_longer),
         cmocka_unit_test(claim_unknown_outcome),
         cmocka_unit_test(claim_granted_too_late),
         cmocka_unit_test(claim_granted_after_session_lost),

@@ -251,7 +251,7 @@ static void test_a_batch_is_sent_again(void **state)
 }
 
 /* The cursor is at 4: what it has is dropped, and it goes on with 5. */
-static void test_bp15_a_cursor_beyond_is_followed_at_once(void **state)
+static void test_a_cursor_beyond_is_followed_at_once(void **state)
 {
     struct world *w = *state;
     open_door(w, NULL);
@@ -608,7 +608,7 @@ static void test_requests_that_are_wrong(void **state)
 }
 
 /* A stream that ends without EndOfStream: the log has the reason. */
-static void test_b56_a_stream_that_is_cut_has_a_reason(void **state)
+static void test_a_stream_that_is_cut_has_a_reason(void **state)
 {
     struct world *w = *state;
     uint8_t *much = xcalloc(1, FEED_WIRE_REQUEST_MAX + 1);
@@ -641,7 +641,7 @@ static void send_batch(struct world *w, struct feed_wire_item *items, const char
 }
 
 /* Two batches in one request, and more behind it: a hold keeps what follows back. */
-static void test_b24_a_held_stream_gives_nothing(void **state)
+static void test_a_held_stream_gives_nothing(void **state)
 {
     struct world *w = *state;
     struct feed_wire_item items[6];
@@ -696,7 +696,7 @@ static void test_a_door_closes_with_a_stream_that_goes_on(void **state)
     assert_int_equal(w->room.gone, 1);
 }
 
-static void test_b08_a_publisher_that_vanishes_is_gone(void **state)
+static void test_a_publisher_that_vanishes_is_gone(void **state)
 {
     struct world *w = *state;
     open_door(w, NULL);
@@ -717,7 +717,7 @@ static void test_b08_a_publisher_that_vanishes_is_gone(void **state)
 }
 
 /* The answers to one that does not read have a cap, and the others do not wait for it. */
-static void test_bp4_bp17_a_publisher_that_never_reads_is_ended(void **state)
+static void test_a_publisher_that_never_reads_is_ended(void **state)
 {
     struct world *w = *state;
     open_door(w, NULL);
@@ -764,7 +764,7 @@ int main(void)
         T(test_a_large_batch_crosses_in_pieces),
         T(test_a_skipped_batch_is_acknowledged_later),
         T(test_a_batch_is_sent_again),
-        T(test_bp15_a_cursor_beyond_is_followed_at_once),
+        T(test_a_cursor_beyond_is_followed_at_once),
         T(test_lost_numbers_are_told),
         T(test_lost_numbers_are_put_again),
         T(test_numbers_before_the_first_are_awaited),
@@ -777,11 +777,11 @@ int main(void)
         T(test_strangers_stay_outside),
         T(test_what_other_machines_reach_needs_proof),
         T(test_requests_that_are_wrong),
-        T(test_b56_a_stream_that_is_cut_has_a_reason),
-        T(test_b24_a_held_stream_gives_nothing),
+        T(test_a_stream_that_is_cut_has_a_reason),
+        T(test_a_held_stream_gives_nothing),
         T(test_a_door_closes_with_a_stream_that_goes_on),
-        T(test_b08_a_publisher_that_vanishes_is_gone),
-        T(test_bp4_bp17_a_publisher_that_never_reads_is_ended),
+        T(test_a_publisher_that_vanishes_is_gone),
+        T(test_a_publisher_that_never_reads_is_ended),
         T(test_a_drain_sends_publishers_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 
 /* ---- who may send what ---- */
 
-static void b06_b09_the_cursor_is_loaded_before_a_number_is_won(void **state)
+static void the_cursor_is_loaded_before_a_number_is_won(void **state)
 {
     (void)state;
     core_new(NULL);
@@ -24,7 +24,7 @@ static void b06_b09_the_cursor_is_loaded_before_a_number_is_won(void **state)
     SAYS(header(2, 8), "2:begin 8 c1");
 }
 
-static void b06_a_load_that_fails_is_tried_again(void **state)
+static void a_load_that_fails_is_tried_again(void **state)
 {
     (void)state;
     core_new(NULL);
@@ -42,7 +42,7 @@ static void b06_a_load_that_fails_is_tried_again(void **state)
     SAYS(header(1, 0), "1:begin 0 c1");
 }
 
-static void b06_a_stored_batch_makes_the_next_load_quick_again(void **state)
+static void a_stored_batch_makes_the_next_load_quick_again(void **state)
 {
     (void)state;
     core_new(NULL);
@@ -63,7 +63,7 @@ static void b06_a_stored_batch_makes_the_next_load_quick_again(void **state)
     assert_in_range(feed_due(core), now_ms + 1, now_ms + 200);
 }
 
-static void b08_sessions_are_counted(void **state)
+static void sessions_are_counted(void **state)
 {
     (void)state;
     core_at(&(struct feed_config){.sessions_max = 3}, 4);
@@ -78,7 +78,7 @@ static void b08_sessions_are_counted(void **state)
     assert_int_equal(feed_core_sessions(core), 3);
 }
 
-static void b10_a_batch_begins_with_its_header(void **state)
+static void a_batch_begins_with_its_header(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -88,7 +88,7 @@ static void b10_a_batch_begins_with_its_header(void **state)
     SAYS(trailer(2), "2:end INVALID_REQUEST 4");
 }
 
-static void b11_b12_bp5_a_stored_number_is_a_duplicate_and_the_cursor_is_told(void **state)
+static void a_stored_number_is_a_duplicate_and_the_cursor_is_told(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -100,7 +100,7 @@ static void b11_b12_bp5_a_stored_number_is_a_duplicate_and_the_cursor_is_told(vo
     assert_int_equal(feed_core_counts(core)->behind, 1);
 }
 
-static void bp13_a_publisher_that_is_one_behind_may_stay(void **state)
+static void a_publisher_that_is_one_behind_may_stay(void **state)
 {
     (void)state;
     core_at(&(struct feed_config){.duplicate_skip_window = 5}, 10);
@@ -113,7 +113,7 @@ static void bp13_a_publisher_that_is_one_behind_may_stay(void **state)
     SAYS(header(2, 5), "2:end DUPLICATE_BLOCK 10");
 }
 
-static void b13_bp2_a_number_ahead_makes_no_gap(void **state)
+static void a_number_ahead_makes_no_gap(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -129,7 +129,7 @@ static void b13_bp2_a_number_ahead_makes_no_gap(void **state)
     assert_int_equal(feed_core_counts(core)->future, 1);
 }
 
-static void b14_b15_b16_of_eight_publishers_one_wins(void **state)
+static void of_eight_publishers_one_wins(void **state)
 {
     (void)state;
     struct rng rng = {14};
@@ -160,7 +160,7 @@ static void b14_b15_b16_of_eight_publishers_one_wins(void **state)
     assert_int_equal(feed_core_counts(core)->acknowledged, 1000);
 }
 
-static void b16_bp1_a_loser_that_pipelines_survives(void **state)
+static void a_loser_that_pipelines_survives(void **state)
 {
     (void)state;
     core_at(NULL, 0);
@@ -183,7 +183,7 @@ static void b16_bp1_a_loser_that_pipelines_survives(void **state)
 
 /* ---- the way of a batch ---- */
 
-static void b20_b21_b22_b23_b43_a_batch_is_acknowledged_once_it_is_stored(void **state)
+static void a_batch_is_acknowledged_once_it_is_stored(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -200,7 +200,7 @@ static void b20_b21_b22_b23_b43_a_batch_is_acknowledged_once_it_is_stored(void *
     assert_int_equal(feed_core_counts(core)->items, 4);
 }
 
-static void b04_a_batch_has_a_cap(void **state)
+static void a_batch_has_a_cap(void **state)
 {
     (void)state;
     core_at(&(struct feed_config){.batch_bytes_max = 100, .batch_calls_max = 3}, 4);
@@ -215,7 +215,7 @@ static void b04_a_batch_has_a_cap(void **state)
     SAYS(items(3, 1, UINT64_MAX), "3:end INVALID_REQUEST 4, drop c3");
 }
 
-static void b05_b25_b26_b31_a_bad_copy_ends_its_sender_and_the_others_may_try(void **state)
+static void a_bad_copy_ends_its_sender_and_the_others_may_try(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -232,7 +232,7 @@ static void b05_b25_b26_b31_a_bad_copy_ends_its_sender_and_the_others_may_try(vo
     SAYS(stored(2, FEED_STORED, 5), "acknowledged, 2:release, drop c2, 2:ack 5, 3:ack 5");
 }
 
-static void b29_what_the_database_refuses_is_as_bad(void **state)
+static void what_the_database_refuses_is_as_bad(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -243,7 +243,7 @@ static void b29_what_the_database_refuses_is_as_bad(void **state)
          "not valid, 1:release, 1:end BAD_BLOCK_PROOF 4, drop c1, 2:resend 5");
 }
 
-static void b05_a_liar_that_comes_back_lets_the_others_try_first(void **state)
+static void a_liar_that_comes_back_lets_the_others_try_first(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -258,7 +258,7 @@ static void b05_a_liar_that_comes_back_lets_the_others_try_first(void **state)
     SAYS(header_by(3, 5, 0), "3:begin 5 c3"); /* nobody else is there */
 }
 
-static void bp11_a_liar_gets_its_turn_if_the_others_do_not_come(void **state)
+static void a_liar_gets_its_turn_if_the_others_do_not_come(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -281,7 +281,7 @@ static void bp11_a_liar_gets_its_turn_if_the_others_do_not_come(void **state)
     SAYS(header_by(3, 5, 0), "3:begin 5 c2"); /* nobody is left that might */
 }
 
-static void b27_b28_a_store_without_an_answer_is_sent_again_by_all(void **state)
+static void a_store_without_an_answer_is_sent_again_by_all(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -296,7 +296,7 @@ static void b27_b28_a_store_without_an_answer_is_sent_again_by_all(void **state)
     SAYS(header(3, 5), "3:skip 5");
 }
 
-static void b27_bp6_a_lone_publisher_sends_again(void **state)
+static void a_lone_publisher_sends_again(void **state)
 {
     (void)state;
     core_at(&(struct feed_config){.persistence_ack_ms = 500}, 4);
@@ -306,7 +306,7 @@ static void b27_bp6_a_lone_publisher_sends_again(void **state)
     SAYS(header(1, 5), "1:begin 5 c2");
 }
 
-static void b30_a_duplicate_does_not_touch_the_winner(void **state)
+static void a_duplicate_does_not_touch_the_winner(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -318,7 +318,7 @@ static void b30_a_duplicate_does_not_touch_the_winner(void **state)
     SAYS(trailer(1), "1:hold, verify c1");
 }
 
-static void b40_b42_a_client_ends_its_stream(void **state)
+static void a_client_ends_its_stream(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -367,7 +367,7 @@ static void tc_e_005_a_winner_that_dies_leaves_the_others_unharmed(void **state)
     SAYS(header(3, 5), "3:begin 5 c2");
 }
 
-static void b23_a_complete_batch_does_not_need_its_sender(void **state)
+static void a_complete_batch_does_not_need_its_sender(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -384,7 +384,7 @@ static void b23_a_complete_batch_does_not_need_its_sender(void **state)
 
 /* ---- stale winners ---- */
 
-static void b60_b61_bp7_bp9_a_winner_that_stalls_is_replaced(void **state)
+static void a_winner_that_stalls_is_replaced(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -402,7 +402,7 @@ static void b60_b61_bp7_bp9_a_winner_that_stalls_is_replaced(void **state)
     assert_int_equal(feed_core_counts(core)->stale, 2);
 }
 
-static void b62_of_the_challengers_one_wins(void **state)
+static void of_the_challengers_one_wins(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -415,7 +415,7 @@ static void b62_of_the_challengers_one_wins(void **state)
     assert_int_equal(feed_core_counts(core)->primary, 2);
 }
 
-static void b61_a_slow_winner_without_a_challenger_goes_on(void **state)
+static void a_slow_winner_without_a_challenger_goes_on(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -427,7 +427,7 @@ static void b61_a_slow_winner_without_a_challenger_goes_on(void **state)
     SAYS(trailer(1), "1:hold, verify c1");
 }
 
-static void b64_the_times_are_settings(void **state)
+static void the_times_are_settings(void **state)
 {
     (void)state;
     core_at(&(struct feed_config){.persistence_ack_ms = 7, .stale_winner_ms = 9}, 4);
@@ -439,7 +439,7 @@ static void b64_the_times_are_settings(void **state)
     assert_int_equal(feed_due(core), now_ms + 7);
 }
 
-static void bp14_a_publisher_that_comes_back_in_the_middle_is_served(void **state)
+static void a_publisher_that_comes_back_in_the_middle_is_served(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -462,7 +462,7 @@ static void bp14_a_publisher_that_comes_back_in_the_middle_is_served(void **stat
     SAYS(header(2, 6), "3:end TIMEOUT 5, drop c3, 2:begin 6 c4");
 }
 
-static void bp14_a_challenger_that_has_to_wait_does_not_make_the_others_wait(void **state)
+static void a_challenger_that_has_to_wait_does_not_make_the_others_wait(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -474,7 +474,7 @@ static void bp14_a_challenger_that_has_to_wait_does_not_make_the_others_wait(voi
     SAYS(wait_ms(10000), "2:resend 5, 3:resend 5, 4:resend 5");
 }
 
-static void bp12_nothing_of_a_resend_is_kept(void **state)
+static void nothing_of_a_resend_is_kept(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -489,7 +489,7 @@ static void bp12_nothing_of_a_resend_is_kept(void **state)
 
 /* ---- answers ---- */
 
-static void bp3_an_answer_at_once_is_not_missed(void **state)
+static void an_answer_at_once_is_not_missed(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -500,7 +500,7 @@ static void bp3_an_answer_at_once_is_not_missed(void **state)
     SAYS(stored(1, FEED_STORED, 5), "acknowledged, 1:release, drop c1, 1:ack 5");
 }
 
-static void bp8_the_cursor_moves_whatever_becomes_of_the_session(void **state)
+static void the_cursor_moves_whatever_becomes_of_the_session(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -512,7 +512,7 @@ static void bp8_the_cursor_moves_whatever_becomes_of_the_session(void **state)
     SAYS(header(2, 5), "2:end DUPLICATE_BLOCK 5");
 }
 
-static void bp10_no_ack_passes_a_number_that_is_sent_again(void **state)
+static void no_ack_passes_a_number_that_is_sent_again(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -524,7 +524,7 @@ static void bp10_no_ack_passes_a_number_that_is_sent_again(void **state)
     assert_int_equal(feed_core_last(core), 4);
 }
 
-static void bp16_a_late_answer_about_a_lost_copy_changes_nothing(void **state)
+static void a_late_answer_about_a_lost_copy_changes_nothing(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -540,7 +540,7 @@ static void bp16_a_late_answer_about_a_lost_copy_changes_nothing(void **state)
     SAYS(stored(2, FEED_STORED_UNKNOWN, 0), "");
 }
 
-static void bp16_a_late_answer_does_not_call_a_liar_back(void **state)
+static void a_late_answer_does_not_call_a_liar_back(void **state)
 {
     (void)state;
     core_at(&(struct feed_config){.persistence_ack_ms = 100}, 4);
@@ -556,7 +556,7 @@ static void bp16_a_late_answer_does_not_call_a_liar_back(void **state)
     SAYS(header(4, 5), "4:begin 5 c3");
 }
 
-static void b63_the_copy_that_was_given_up_may_have_been_stored(void **state)
+static void the_copy_that_was_given_up_may_have_been_stored(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -571,7 +571,7 @@ static void b63_the_copy_that_was_given_up_may_have_been_stored(void **state)
     assert_int_equal(feed_core_last(core), 5);
 }
 
-static void b14_another_relay_may_have_taken_the_number(void **state)
+static void another_relay_may_have_taken_the_number(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -583,7 +583,7 @@ static void b14_another_relay_may_have_taken_the_number(void **state)
     SAYS(header(1, 8), "1:begin 8 c2");
 }
 
-static void b27_a_lost_answer_is_read_from_the_database(void **state)
+static void a_lost_answer_is_read_from_the_database(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -611,7 +611,7 @@ static void b27_a_lost_answer_is_read_from_the_database(void **state)
     SAYS(stored(3, FEED_STORED, 5), "not stored, 2:release, drop c3");
 }
 
-static void b27_a_number_that_was_announced_during_a_load_may_be_too_high(void **state)
+static void a_number_that_was_announced_during_a_load_may_be_too_high(void **state)
 {
     (void)state;
     core_new(NULL);
@@ -624,7 +624,7 @@ static void b27_a_number_that_was_announced_during_a_load_may_be_too_high(void *
     SAYS(loaded(1, 4), "1:ack 4, 2:resend 5, 3:end BEHIND 4");
 }
 
-static void b02_a_database_that_lost_commits_is_followed(void **state)
+static void a_database_that_lost_commits_is_followed(void **state)
 {
     (void)state;
     core_at(NULL, 9);
@@ -636,7 +636,7 @@ static void b02_a_database_that_lost_commits_is_followed(void **state)
     SAYS(header(1, 7), "1:begin 7 c2");
 }
 
-static void b04_copies_without_an_answer_are_few(void **state)
+static void copies_without_an_answer_are_few(void **state)
 {
     (void)state;
     core_at(&(struct feed_config){.persistence_ack_ms = 100, .abandoned_max = 2}, 4);
@@ -777,48 +777,48 @@ static void the_design_page_shows_the_tables(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(b06_b09_the_cursor_is_loaded_before_a_number_is_won),
-        cmocka_unit_test(b06_a_load_that_fails_is_tried_again),
-        cmocka_unit_test(b06_a_stored_batch_makes_the_next_load_quick_again),
-        cmocka_unit_test(b08_sessions_are_counted),
-        cmocka_unit_test(b10_a_batch_begins_with_its_header),
-        cmocka_unit_test(b11_b12_bp5_a_stored_number_is_a_duplicate_and_the_cursor_is_told),
-        cmocka_unit_test(bp13_a_publisher_that_is_one_behind_may_stay),
-        cmocka_unit_test(b13_bp2_a_number_ahead_makes_no_gap),
-        cmocka_unit_test(b14_b15_b16_of_eight_publishers_one_wins),
-        cmocka_unit_test(b16_bp1_a_loser_that_pipelines_survives),
-        cmocka_unit_test(b20_b21_b22_b23_b43_a_batch_is_acknowledged_once_it_is_stored),
-        cmocka_unit_test(b04_a_batch_has_a_cap),
-        cmocka_unit_test(b05_b25_b26_b31_a_bad_copy_ends_its_sender_and_the_others_may_try),
-        cmocka_unit_test(b29_what_the_database_refuses_is_as_bad),
-        cmocka_unit_test(b05_a_liar_that_comes_back_lets_the_others_try_first),
-        cmocka_unit_test(bp11_a_liar_gets_its_turn_if_the_others_do_not_come),
-        cmocka_unit_test(b27_b28_a_store_without_an_answer_is_sent_again_by_all),
-        cmocka_unit_test(b27_bp6_a_lone_publisher_sends_again),
-        cmocka_unit_test(b30_a_duplicate_does_not_touch_the_winner),
-        cmocka_unit_test(b40_b42_a_client_ends_its_stream),
+        cmocka_unit_test(the_cursor_is_loaded_before_a_number_is_won),
+        cmocka_unit_test(a_load_that_fails_is_tried_again),
+        cmocka_unit_test(a_stored_batch_makes_the_next_load_quick_again),
+        cmocka_unit_test(sessions_are_counted),
+        cmocka_unit_test(a_batch_begins_with_its_header),
+        cmocka_unit_test(a_stored_number_is_a_duplicate_and_the_cursor_is_told),
+        cmocka_unit_test(a_publisher_that_is_one_behind_may_stay),
+        cmocka_unit_test(a_number_ahead_makes_no_gap),
+        cmocka_unit_test(of_eight_publishers_one_wins),
+        cmocka_unit_test(a_loser_that_pipelines_survives),
+        cmocka_unit_test(a_batch_is_acknowledged_once_it_is_stored),
+        cmocka_unit_test(a_batch_has_a_cap),
+        cmocka_unit_test(a_bad_copy_ends_its_sender_and_the_others_may_try),
+        cmocka_unit_test(what_the_database_refuses_is_as_bad),
+        cmocka_unit_test(a_liar_that_comes_back_lets_the_others_try_first),
+        cmocka_unit_test(a_liar_gets_its_turn_if_the_others_do_not_come),
+        cmocka_unit_test(a_store_without_an_answer_is_sent_again_by_all),
+        cmocka_unit_test(a_lone_publisher_sends_again),
+        cmocka_unit_test(a_duplicate_does_not_touch_the_winner),
+        cmocka_unit_test(a_client_ends_its_stream),
         cmocka_unit_test(tc_e_002_a_premature_header_drops_the_partial_batch),
         cmocka_unit_test(tc_e_002_headers_without_end_do_not_keep_the_number),
         cmocka_unit_test(tc_e_005_a_winner_that_dies_leaves_the_others_unharmed),
-        cmocka_unit_test(b23_a_complete_batch_does_not_need_its_sender),
-        cmocka_unit_test(b60_b61_bp7_bp9_a_winner_that_stalls_is_replaced),
-        cmocka_unit_test(b62_of_the_challengers_one_wins),
-        cmocka_unit_test(b61_a_slow_winner_without_a_challenger_goes_on),
-        cmocka_unit_test(b64_the_times_are_settings),
-        cmocka_unit_test(bp14_a_publisher_that_comes_back_in_the_middle_is_served),
-        cmocka_unit_test(bp14_a_challenger_that_has_to_wait_does_not_make_the_others_wait),
-        cmocka_unit_test(bp12_nothing_of_a_resend_is_kept),
-        cmocka_unit_test(bp3_an_answer_at_once_is_not_missed),
-        cmocka_unit_test(bp8_the_cursor_moves_whatever_becomes_of_the_session),
-        cmocka_unit_test(bp10_no_ack_passes_a_number_that_is_sent_again),
-        cmocka_unit_test(bp16_a_late_answer_about_a_lost_copy_changes_nothing),
-        cmocka_unit_test(bp16_a_late_answer_does_not_call_a_liar_back),
-        cmocka_unit_test(b63_the_copy_that_was_given_up_may_have_been_stored),
-        cmocka_unit_test(b14_another_relay_may_have_taken_the_number),
-        cmocka_unit_test(b27_a_lost_answer_is_read_from_the_database),
-        cmocka_unit_test(b27_a_number_that_was_announced_during_a_load_may_be_too_high),
-        cmocka_unit_test(b02_a_database_that_lost_commits_is_followed),
-        cmocka_unit_test(b04_copies_without_an_answer_are_few),
+        cmocka_unit_test(a_complete_batch_does_not_need_its_sender),
+        cmocka_unit_test(a_winner_that_stalls_is_replaced),
+        cmocka_unit_test(of_the_challengers_one_wins),
+        cmocka_unit_test(a_slow_winner_without_a_challenger_goes_on),
+        cmocka_unit_test(the_times_are_settings),
+        cmocka_unit_test(a_publisher_that_comes_back_in_the_middle_is_served),
+        cmocka_unit_test(a_challenger_that_has_to_wait_does_not_make_the_others_wait),
+        cmocka_unit_test(nothing_of_a_resend_is_kept),
+        cmocka_unit_test(an_answer_at_once_is_not_missed),
+        cmocka_unit_test(the_cursor_moves_whatever_becomes_of_the_session),
+        cmocka_unit_test(no_ack_passes_a_number_that_is_sent_again),
+        cmocka_unit_test(a_late_answer_about_a_lost_copy_changes_nothing),
+        cmocka_unit_test(a_late_answer_does_not_call_a_liar_back),
+        cmocka_unit_test(the_copy_that_was_given_up_may_have_been_stored),
+        cmocka_unit_test(another_relay_may_have_taken_the_number),
+        cmocka_unit_test(a_lost_answer_is_read_from_the_database),
+        cmocka_unit_test(a_number_that_was_announced_during_a_load_may_be_too_high),
+        cmocka_unit_test(a_database_that_lost_commits_is_followed),
+        cmocka_unit_test(copies_without_an_answer_are_few),
         cmocka_unit_test(issue16_5_another_relay_leads),
         cmocka_unit_test(issue16_5_a_stale_epoch_ends_the_sessions),
         cmocka_unit_test(issue16_5_a_drain_lets_the_batch_end),

@@ -14,7 +14,7 @@ static void give_up_copies(unsigned n)
     }
 }
 
-static void b04_no_setting_keeps_more_than_eight_copies(void **state)
+static void no_setting_keeps_more_than_eight_copies(void **state)
 {
     (void)state;
     core_at(&(struct feed_config){.persistence_ack_ms = 100, .abandoned_max = 100}, 4);
@@ -23,7 +23,7 @@ static void b04_no_setting_keeps_more_than_eight_copies(void **state)
     SAYS(header(1, 5), "1:skip 5");
 }
 
-static void b04_new_options_keep_the_bound_of_copies(void **state)
+static void new_options_keep_the_bound_of_copies(void **state)
 {
     (void)state;
     core_at(&(struct feed_config){.persistence_ack_ms = 100, .abandoned_max = 1}, 4);
@@ -33,7 +33,7 @@ static void b04_new_options_keep_the_bound_of_copies(void **state)
     SAYS(header(1, 5), "1:skip 5");
 }
 
-static void b04_a_copy_of_the_former_tenure_counts_until_its_answer(void **state)
+static void a_copy_of_the_former_tenure_counts_until_its_answer(void **state)
 {
     (void)state;
     core_at(&(struct feed_config){.abandoned_max = 1}, 4);
@@ -49,7 +49,7 @@ static void b04_a_copy_of_the_former_tenure_counts_until_its_answer(void **state
 }
 
 /* The time of a bar ends while nothing can be taken: nobody sends for nothing. */
-static void b04_nobody_is_called_while_the_copies_are_too_many(void **state)
+static void nobody_is_called_while_the_copies_are_too_many(void **state)
 {
     (void)state;
     core_at(&(struct feed_config){.persistence_ack_ms = 100, .abandoned_max = 1}, 4);
@@ -63,7 +63,7 @@ static void b04_nobody_is_called_while_the_copies_are_too_many(void **state)
     SAYS(verified(2, true), "3:resend 5");
 }
 
-static void bp16_a_late_answer_does_not_disturb_who_sends(void **state)
+static void a_late_answer_does_not_disturb_who_sends(void **state)
 {
     (void)state;
     core_at(&(struct feed_config){.persistence_ack_ms = 100}, 4);
@@ -77,7 +77,7 @@ static void bp16_a_late_answer_does_not_disturb_who_sends(void **state)
 
 /* ---- who is called ---- */
 
-static void bp12_nobody_is_called_who_does_not_wait(void **state)
+static void nobody_is_called_who_does_not_wait(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -88,7 +88,7 @@ static void bp12_nobody_is_called_who_does_not_wait(void **state)
     SAYS(header(2, 5), "2:begin 5 c2");
 }
 
-static void b27_a_copy_without_sender_or_answer_is_sent_by_the_others(void **state)
+static void a_copy_without_sender_or_answer_is_sent_by_the_others(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -100,7 +100,7 @@ static void b27_a_copy_without_sender_or_answer_is_sent_by_the_others(void **sta
 
 /* ---- who has to let others try first ---- */
 
-static void b05_who_closes_its_stream_may_try_again(void **state)
+static void who_closes_its_stream_may_try_again(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -111,7 +111,7 @@ static void b05_who_closes_its_stream_may_try_again(void **state)
     SAYS(header_by(3, 5, 0), "3:begin 5 c2");
 }
 
-static void b05_who_breaks_the_protocol_lets_the_others_try(void **state)
+static void who_breaks_the_protocol_lets_the_others_try(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -129,7 +129,7 @@ static void b05_who_breaks_the_protocol_lets_the_others_try(void **state)
     SAYS(header_by(3, 5, 0), "3:skip 5");
 }
 
-static void bp11_who_cannot_send_is_not_waited_for(void **state)
+static void who_cannot_send_is_not_waited_for(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -164,7 +164,7 @@ static const char *read_after(uint64_t copy, uint64_t load, int64_t last)
     return loaded(load, last);
 }
 
-static void b27_a_store_without_sender_or_answer_is_read(void **state)
+static void a_store_without_sender_or_answer_is_read(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -181,7 +181,7 @@ static void b27_a_store_without_sender_or_answer_is_read(void **state)
     assert_int_equal(feed_core_last(core), 8);
 }
 
-static void b27_a_load_tells_everybody_what_is_stored(void **state)
+static void a_load_tells_everybody_what_is_stored(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -190,7 +190,7 @@ static void b27_a_load_tells_everybody_what_is_stored(void **state)
     SAYS(read_after(1, 2, 5), "1:ack 5, 2:ack 5"); /* 2 waits for nothing */
 }
 
-static void b05_a_liar_stays_behind_while_the_number_is_the_same(void **state)
+static void a_liar_stays_behind_while_the_number_is_the_same(void **state)
 {
     (void)state;
     for (int64_t last = 4; last <= 5; last++) {
@@ -206,7 +206,7 @@ static void b05_a_liar_stays_behind_while_the_number_is_the_same(void **state)
 }
 
 /* The database lost commits: the room answers publishers that wait for a number, and no others. */
-static void b02_who_does_not_wait_is_not_ended_by_lost_commits(void **state)
+static void who_does_not_wait_is_not_ended_by_lost_commits(void **state)
 {
     static const int64_t cursors[] = {6, 9};
     static const char *const expected[] = {"1:end BEHIND 6", "1:end BEHIND 9"};
@@ -225,7 +225,7 @@ static void b02_who_does_not_wait_is_not_ended_by_lost_commits(void **state)
 
 /* ---- sizes ---- */
 
-static void b04_sizes_that_overflow_are_too_large(void **state)
+static void sizes_that_overflow_are_too_large(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -240,7 +240,7 @@ static void b04_sizes_that_overflow_are_too_large(void **state)
 
 /* ---- answers that cannot be right ---- */
 
-static void b29_an_answer_that_was_not_asked_for_stores_nothing(void **state)
+static void an_answer_that_was_not_asked_for_stores_nothing(void **state)
 {
     (void)state;
     core_at(NULL, 4);
@@ -259,22 +259,22 @@ static void b29_an_answer_that_was_not_asked_for_stores_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(b04_no_setting_keeps_more_than_eight_copies),
-        cmocka_unit_test(b04_new_options_keep_the_bound_of_copies),
-        cmocka_unit_test(b04_a_copy_of_the_former_tenure_counts_until_its_answer),
-        cmocka_unit_test(b04_nobody_is_called_while_the_copies_are_too_many),
-        cmocka_unit_test(bp12_nobody_is_called_who_does_not_wait),
-        cmocka_unit_test(b27_a_copy_without_sender_or_answer_is_sent_by_the_others),
-        cmocka_unit_test(bp16_a_late_answer_does_not_disturb_who_sends),
-        cmocka_unit_test(b05_who_closes_its_stream_may_try_again),
-        cmocka_unit_test(b05_who_breaks_the_protocol_lets_the_others_try),
-        cmocka_unit_test(bp11_who_cannot_send_is_not_waited_for),
-        cmocka_unit_test(b27_a_store_without_sender_or_answer_is_read),
-        cmocka_unit_test(b27_a_load_tells_everybody_what_is_stored),
-        cmocka_unit_test(b05_a_liar_stays_behind_while_the_number_is_the_same),
-        cmocka_unit_test(b02_who_does_not_wait_is_not_ended_by_lost_commits),
-        cmocka_unit_test(b04_sizes_that_overflow_are_too_large),
-        cmocka_unit_test(b29_an_answer_that_was_not_asked_for_stores_nothing),
+        cmocka_unit_test(no_setting_keeps_more_than_eight_copies),
+        cmocka_unit_test(new_options_keep_the_bound_of_copies),
+        cmocka_unit_test(a_copy_of_the_former_tenure_counts_until_its_answer),
+        cmocka_unit_test(nobody_is_called_while_the_copies_are_too_many),
+        cmocka_unit_test(nobody_is_called_who_does_not_wait),
+        cmocka_unit_test(a_copy_without_sender_or_answer_is_sent_by_the_others),
+        cmocka_unit_test(a_late_answer_does_not_disturb_who_sends),
+        cmocka_unit_test(who_closes_its_stream_may_try_again),
+        cmocka_unit_test(who_breaks_the_protocol_lets_the_others_try),
+        cmocka_unit_test(who_cannot_send_is_not_waited_for),
+        cmocka_unit_test(a_store_without_sender_or_answer_is_read),
+        cmocka_unit_test(a_load_tells_everybody_what_is_stored),
+        cmocka_unit_test(a_liar_stays_behind_while_the_number_is_the_same),
+        cmocka_unit_test(who_does_not_wait_is_not_ended_by_lost_commits),
+        cmocka_unit_test(sizes_that_overflow_are_too_large),
+        cmocka_unit_test(an_answer_that_was_not_asked_for_stores_nothing),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     core_done();

@@ -324,7 +324,7 @@ static int teardown(void **state)
 
 /* ---- tests ---- */
 
-static void b43_a_batch_is_verified_stored_and_acknowledged(void **state)
+static void a_batch_is_verified_stored_and_acknowledged(void **state)
 {
     (void)state;
     connect_to(0);
@@ -346,7 +346,7 @@ static void b43_a_batch_is_verified_stored_and_acknowledged(void **state)
     hears(0, "ack 6");
 }
 
-static void b03_b29_what_is_not_valid_never_reaches_the_database(void **state)
+static void what_is_not_valid_never_reaches_the_database(void **state)
 {
     (void)state;
     static const struct {
@@ -374,7 +374,7 @@ static void b03_b29_what_is_not_valid_never_reaches_the_database(void **state)
 }
 
 /* The same of a copy that is verified on the thread. */
-static void b03_b29_a_large_copy_is_verified_too(void **state)
+static void a_large_copy_is_verified_too(void **state)
 {
     (void)state;
     static const struct {
@@ -396,7 +396,7 @@ static void b03_b29_a_large_copy_is_verified_too(void **state)
     assert_int_equal(host.takes, 0);
 }
 
-static void b29_options_are_checked(void **state)
+static void options_are_checked(void **state)
 {
     (void)state;
     const uint8_t bytes[1] = {1};
@@ -449,7 +449,7 @@ static void tc_fv_001_a_bad_copy_is_followed_by_a_good_one(void **state)
     assert_int_equal(host.takes, 1);
 }
 
-static void b10_who_does_not_begin_with_a_header_is_refused(void **state)
+static void who_does_not_begin_with_a_header_is_refused(void **state)
 {
     (void)state;
     const uint8_t none[64] = {0};
@@ -480,7 +480,7 @@ static void b10_who_does_not_begin_with_a_header_is_refused(void **state)
 }
 
 /* What was on its way when the end was sent; one session has a feed, the other has none. */
-static void b42_after_an_end_nothing_counts(void **state)
+static void after_an_end_nothing_counts(void **state)
 {
     (void)state;
     const uint8_t none[64] = {0};
@@ -505,7 +505,7 @@ static void b42_after_an_end_nothing_counts(void **state)
     hears(2, "ack 5");
 }
 
-static void b40_a_client_ends_its_stream(void **state)
+static void a_client_ends_its_stream(void **state)
 {
     (void)state;
     connect_to(0);
@@ -514,7 +514,7 @@ static void b40_a_client_ends_its_stream(void **state)
     hears(0, "end SUCCESS 4");
 }
 
-static void b04_a_batch_has_a_cap(void **state)
+static void a_batch_has_a_cap(void **state)
 {
     (void)state;
     host.row.options = "{\"batch_calls_max\": 3, \"batch_bytes_max\": 1000}";
@@ -562,7 +562,7 @@ static void issue16_4_a_large_batch_does_not_stop_the_loop(void **state)
     loop_timer_close(ticker);
 }
 
-static void b29_without_the_chain_a_batch_waits(void **state)
+static void without_the_chain_a_batch_waits(void **state)
 {
     (void)state;
     host.metadata_away = true;
@@ -575,7 +575,7 @@ static void b29_without_the_chain_a_batch_waits(void **state)
     hears(0, "ack 5");
 }
 
-static void b25_what_the_database_refuses_names_its_reason(void **state)
+static void what_the_database_refuses_names_its_reason(void **state)
 {
     (void)state;
     connect_to(0);
@@ -585,7 +585,7 @@ static void b25_what_the_database_refuses_names_its_reason(void **state)
     hears(0, "end BAD_BLOCK_PROOF 4 (call 1 of the batch: priority is 2000)");
 }
 
-static void b27_a_store_without_an_answer_is_read_again(void **state)
+static void a_store_without_an_answer_is_read_again(void **state)
 {
     (void)state;
     connect_to(0);
@@ -599,7 +599,7 @@ static void b27_a_store_without_an_answer_is_read_again(void **state)
     hears(0, "ack 5");
 }
 
-static void bp16_a_copy_is_kept_until_its_answer_comes(void **state)
+static void a_copy_is_kept_until_its_answer_comes(void **state)
 {
     (void)state;
     host.row.options = "{\"persistence_ack_ms\": 100}";
@@ -673,7 +673,7 @@ static void issue16_3_a_new_feed_is_found_at_once(void **state)
 }
 
 /* Each session that waits keeps a request: they are few. */
-static void b04_few_sessions_wait_for_a_feed_that_is_not_known(void **state)
+static void few_sessions_wait_for_a_feed_that_is_not_known(void **state)
 {
     (void)state;
     for (size_t i = 0; i < 17; i++) {
@@ -757,7 +757,7 @@ static void a_stale_epoch_ends_the_sessions(void **state)
 }
 
 /* The answer belongs to the publisher whose batch it was. */
-static void b25_a_reason_is_for_its_sender(void **state)
+static void a_reason_is_for_its_sender(void **state)
 {
     (void)state;
     connect_to(0);
@@ -901,7 +901,7 @@ static void a_key_that_was_taken_away_publishes_no_more(void **state)
 }
 
 /* The database allows at most FEED_PUBLISHERS_MAX keys; if a row has more, the first ones count. */
-static void b04_of_too_many_keys_the_first_count(void **state)
+static void of_too_many_keys_the_first_count(void **state)
 {
     static uint8_t keys[(FEED_PUBLISHERS_MAX + 8) * FEED_KEY];
     uint8_t *last = keys + (size_t)(FEED_PUBLISHERS_MAX - 1) * FEED_KEY;
@@ -1034,7 +1034,7 @@ static void it_closes_while_a_batch_is_verified(void **state)
     gone(0); /* teardown closes the room at once */
 }
 
-static void b50_to_b55_the_metrics_are_those_of_the_page(void **state)
+static void to_b55_the_metrics_are_those_of_the_page(void **state)
 {
     (void)state;
     struct buf text = {0}, rows = {0};
@@ -1077,27 +1077,27 @@ static void b50_to_b55_the_metrics_are_those_of_the_page(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(b43_a_batch_is_verified_stored_and_acknowledged),
-        TEST(b03_b29_what_is_not_valid_never_reaches_the_database),
-        TEST(b03_b29_a_large_copy_is_verified_too),
-        TEST(b29_options_are_checked),
+        TEST(a_batch_is_verified_stored_and_acknowledged),
+        TEST(what_is_not_valid_never_reaches_the_database),
+        TEST(a_large_copy_is_verified_too),
+        TEST(options_are_checked),
         TEST(tc_fv_001_a_bad_copy_is_followed_by_a_good_one),
-        TEST(b10_who_does_not_begin_with_a_header_is_refused),
-        TEST(b42_after_an_end_nothing_counts),
-        TEST(b40_a_client_ends_its_stream),
-        TEST(b04_a_batch_has_a_cap),
+        TEST(who_does_not_begin_with_a_header_is_refused),
+        TEST(after_an_end_nothing_counts),
+        TEST(a_client_ends_its_stream),
+        TEST(a_batch_has_a_cap),
         TEST(issue16_4_a_large_batch_does_not_stop_the_loop),
-        TEST(b29_without_the_chain_a_batch_waits),
-        TEST(b25_what_the_database_refuses_names_its_reason),
-        TEST(b27_a_store_without_an_answer_is_read_again),
-        TEST(bp16_a_copy_is_kept_until_its_answer_comes),
+        TEST(without_the_chain_a_batch_waits),
+        TEST(what_the_database_refuses_names_its_reason),
+        TEST(a_store_without_an_answer_is_read_again),
+        TEST(a_copy_is_kept_until_its_answer_comes),
         TEST(issue16_5_another_relay_is_named),
         TEST(issue16_3_a_new_feed_is_found_at_once),
-        TEST(b04_few_sessions_wait_for_a_feed_that_is_not_known),
+        TEST(few_sessions_wait_for_a_feed_that_is_not_known),
         TEST(issue16_3_a_read_that_began_before_shows_no_absence),
         TEST(issue16_5_a_relay_that_starts_knows_its_feeds_soon),
         TEST(a_stale_epoch_ends_the_sessions),
-        TEST(b25_a_reason_is_for_its_sender),
+        TEST(a_reason_is_for_its_sender),
         TEST(issue16_5_a_lost_lead_waits_for_no_answer),
         TEST(issue16_5_a_paused_feed_of_another_relay_is_led),
         TEST(a_paused_or_removed_feed_takes_nothing),
@@ -1105,14 +1105,14 @@ int main(void)
         TEST(a_read_that_began_before_a_store_shows_no_new_feed),
         TEST(a_read_in_the_middle_of_a_store_shows_no_new_feed),
         TEST(a_key_that_was_taken_away_publishes_no_more),
-        TEST(b04_of_too_many_keys_the_first_count),
+        TEST(of_too_many_keys_the_first_count),
         TEST(issue16_5_a_drain_lets_the_batch_end),
         TEST(issue16_5_a_batch_that_is_verified_ends_too),
         TEST(it_closes_while_the_feeds_are_read),
         TEST(it_closes_while_a_copy_waits_for_the_chain),
         TEST(a_removed_feed_waits_for_its_last_answer),
         TEST(it_closes_while_a_batch_is_verified),
-        TEST(b50_to_b55_the_metrics_are_those_of_the_page),
+        TEST(to_b55_the_metrics_are_those_of_the_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

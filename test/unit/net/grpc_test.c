@@ -299,7 +299,7 @@ static int raw_connect(struct world *w)
 }
 
 /* A peer that vanished without a word: TCP asks too, on both sides. */
-static void test_b07_tcp_asks_whether_the_peer_is_there(void **state)
+static void test_tcp_asks_whether_the_peer_is_there(void **state)
 {
     struct world *w = *state;
     int sides = 0;
@@ -646,8 +646,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_cleartext_stays_on_this_machine, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unix_sockets, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nobody_listens, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_b07_tcp_asks_whether_the_peer_is_there, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_tcp_asks_whether_the_peer_is_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_connections_have_a_cap, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_socket_that_says_nothing_is_closed, set_up,
                                         tear_down),

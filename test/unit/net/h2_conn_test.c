@@ -439,7 +439,7 @@ static void test_a_ping_for_each_message_is_no_flood(void **state)
     finish(&p);
 }
 
-static void test_b07_a_silent_peer_is_noticed(void **state)
+static void test_a_silent_peer_is_noticed(void **state)
 {
     (void)state;
     struct pair p;
@@ -638,7 +638,7 @@ int main(void)
         cmocka_unit_test(test_an_idle_connection_lives_by_its_pings),
         cmocka_unit_test(test_a_connection_without_a_call_ends),
         cmocka_unit_test(test_a_ping_for_each_message_is_no_flood),
-        cmocka_unit_test(test_b07_a_silent_peer_is_noticed),
+        cmocka_unit_test(test_a_silent_peer_is_noticed),
         cmocka_unit_test(test_a_connection_that_takes_no_output_ends),
         cmocka_unit_test(test_a_closed_window_ends_the_call),
         cmocka_unit_test(test_a_message_that_does_not_end_is_refused),

@@ -581,7 +581,7 @@ static void test_bad_configuration(void **state)
 /* ---- a url with secrets ---- */
 
 /* User and password go into the header, decoded, and neither into the path nor into any text. */
-static void r13_user_and_password(void **state)
+static void user_and_password(void **state)
 {
     (void)state;
     static const struct {
@@ -612,7 +612,7 @@ static void r13_user_and_password(void **state)
     }
 }
 
-static void r13_refused_without_the_secret(void **state)
+static void refused_without_the_secret(void **state)
 {
     (void)state;
     static const char *const bad[] = {
@@ -654,8 +654,8 @@ int main(void)
         cmocka_unit_test(test_close_within_callbacks),
         cmocka_unit_test(test_close_in_every_phase),
         cmocka_unit_test(test_bad_configuration),
-        cmocka_unit_test(r13_user_and_password),
-        cmocka_unit_test(r13_refused_without_the_secret),
+        cmocka_unit_test(user_and_password),
+        cmocka_unit_test(refused_without_the_secret),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static void outcome_unknown(void **state)
 
 /* R8: its nonce is used, and a block that may hold it cannot be read: not usurped, and only once
  * its bytes are dead. */
-static void r8_used_in_a_block_that_nobody_has(void **state)
+static void used_in_a_block_that_nobody_has(void **state)
 {
     (void)state;
     struct script *s = leading_pooled(5, 1);
@@ -720,7 +720,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finished),
         cmocka_unit_test(outcome_unknown),
-        cmocka_unit_test(r8_used_in_a_block_that_nobody_has),
+        cmocka_unit_test(used_in_a_block_that_nobody_has),
         cmocka_unit_test(resigned_behind_an_unread_block),
         cmocka_unit_test(earlier_attempt),
         cmocka_unit_test(ends_while_signing),

@@ -90,7 +90,7 @@ static void not_the_node(void **state)
 #define EXHAUSTS "Invalid Transaction: Transaction would exhaust the block limits"
 #define CUSTOM_6 "Invalid Transaction: Custom error: 6"
 
-static void r12_lists(void **state)
+static void lists(void **state)
 {
     (void)state;
     static const struct {
@@ -131,7 +131,7 @@ static struct script *two_sent(const char *list)
 }
 
 /* The same bytes at each block, and the rows behind it wait for it. */
-static void r12_refused_for_now(void **state)
+static void refused_for_now(void **state)
 {
     (void)state;
     struct script *s = two_sent("ExhaustsResources,Custom:6");
@@ -157,7 +157,7 @@ static void r12_refused_for_now(void **state)
     script_free(s);
 }
 
-static void r12_ends_with_its_deadline(void **state)
+static void ends_with_its_deadline(void **state)
 {
     (void)state;
     struct script *s = two_sent("ExhaustsResources");
@@ -177,9 +177,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(codes),
         cmocka_unit_test(not_the_node),
-        cmocka_unit_test(r12_lists),
-        cmocka_unit_test(r12_refused_for_now),
-        cmocka_unit_test(r12_ends_with_its_deadline),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(refused_for_now),
+        cmocka_unit_test(ends_with_its_deadline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

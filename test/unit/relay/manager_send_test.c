@@ -125,7 +125,7 @@ static void already_imported(void **state)
 }
 
 /* F5: a submission without an answer goes into the history, each time, and is no refusal. */
-static void f5_no_answer_is_in_the_history(void **state)
+static void no_answer_is_in_the_history(void **state)
 {
     (void)state;
     struct script *s = admitted_rows(1);
@@ -150,7 +150,7 @@ static void f5_no_answer_is_in_the_history(void **state)
 }
 
 /* What the gate kept back was no submission. */
-static void f5_the_gate_is_no_try(void **state)
+static void the_gate_is_no_try(void **state)
 {
     (void)state;
     struct script *s = admitted_rows(1);
@@ -775,8 +775,8 @@ int main(void)
         cmocka_unit_test(dropped_together),
         cmocka_unit_test(window_bounds),
         cmocka_unit_test(already_imported),
-        cmocka_unit_test(f5_no_answer_is_in_the_history),
-        cmocka_unit_test(f5_the_gate_is_no_try),
+        cmocka_unit_test(no_answer_is_in_the_history),
+        cmocka_unit_test(the_gate_is_no_try),
         cmocka_unit_test(banned_but_pooled),
         cmocka_unit_test(banned_but_included),
         cmocka_unit_test(banned_and_gone),

@@ -75,7 +75,7 @@ static size_t costs(struct script *s, unsigned blocks, const char *unsupported)
 
 /* ---- what the node's metadata says ---- */
 
-static void c2_unsupported_at_the_start(void **state)
+static void unsupported_at_the_start(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
@@ -89,7 +89,7 @@ static void c2_unsupported_at_the_start(void **state)
     script_free(s);
 }
 
-static void c2_unsupported_at_an_upgrade(void **state)
+static void unsupported_at_an_upgrade(void **state)
 {
     (void)state;
     struct script *s = leading(5);
@@ -116,7 +116,7 @@ static void c2_unsupported_at_an_upgrade(void **state)
 }
 
 /* The next leader's key, or its build, can do it: what the table says of the last one is over. */
-static void c2_the_next_leader_can_sign(void **state)
+static void the_next_leader_can_sign(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
@@ -134,7 +134,7 @@ static void c2_the_next_leader_can_sign(void **state)
 }
 
 /* An operator's order does not make the chain take it. */
-static void c2_an_order_changes_nothing(void **state)
+static void an_order_changes_nothing(void **state)
 {
     (void)state;
     struct script *s = leading(5);
@@ -150,7 +150,7 @@ static void c2_an_order_changes_nothing(void **state)
 }
 
 /* What suspends it for graver reasons stays first, and an order for that shows what is left. */
-static void c2_behind_graver_reasons(void **state)
+static void behind_graver_reasons(void **state)
 {
     (void)state;
     struct script *s = leading(5);
@@ -180,7 +180,7 @@ static void c2_behind_graver_reasons(void **state)
 
 /* Every permanent refusal of a signature: one hold, one alert, and nothing more under this
  * runtime. */
-static void c2_every_refusal_is_one_hold(void **state)
+static void every_refusal_is_one_hold(void **state)
 {
     (void)state;
     static const int codes[] = {ERR_KEY,      ERR_EXTENSION, ERR_METADATA,
@@ -204,7 +204,7 @@ static void c2_every_refusal_is_one_hold(void **state)
 }
 
 /* The same where a row needs new bytes, or a nonce a filler (a chain without System.remark). */
-static void c2_refused_for_new_bytes_and_fillers(void **state)
+static void refused_for_new_bytes_and_fillers(void **state)
 {
     (void)state;
     struct script *s = leading_pooled(5, 1);
@@ -231,7 +231,7 @@ static void c2_refused_for_new_bytes_and_fillers(void **state)
 }
 
 /* What may pass is tried again at the next block, as ever, and holds nothing. */
-static void c2_what_may_pass_holds_nothing(void **state)
+static void what_may_pass_holds_nothing(void **state)
 {
     (void)state;
     struct script *s = leading(5);
@@ -248,7 +248,7 @@ static void c2_what_may_pass_holds_nothing(void **state)
 /* ---- tips ---- */
 
 /* A tip rises to what the chain's type holds, and no further. */
-static void c6_the_chain_caps_tips(void **state)
+static void the_chain_caps_tips(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
@@ -271,15 +271,15 @@ static void c6_the_chain_caps_tips(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(c2_unsupported_at_the_start),
-        cmocka_unit_test(c2_unsupported_at_an_upgrade),
-        cmocka_unit_test(c2_the_next_leader_can_sign),
-        cmocka_unit_test(c2_an_order_changes_nothing),
-        cmocka_unit_test(c2_behind_graver_reasons),
-        cmocka_unit_test(c2_every_refusal_is_one_hold),
-        cmocka_unit_test(c2_refused_for_new_bytes_and_fillers),
-        cmocka_unit_test(c2_what_may_pass_holds_nothing),
-        cmocka_unit_test(c6_the_chain_caps_tips),
+        cmocka_unit_test(unsupported_at_the_start),
+        cmocka_unit_test(unsupported_at_an_upgrade),
+        cmocka_unit_test(the_next_leader_can_sign),
+        cmocka_unit_test(an_order_changes_nothing),
+        cmocka_unit_test(behind_graver_reasons),
+        cmocka_unit_test(every_refusal_is_one_hold),
+        cmocka_unit_test(refused_for_new_bytes_and_fillers),
+        cmocka_unit_test(what_may_pass_holds_nothing),
+        cmocka_unit_test(the_chain_caps_tips),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

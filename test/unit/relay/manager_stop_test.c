@@ -434,7 +434,7 @@ static void earlier_bytes_live_longer(void **state)
 /* ---- a nonce that is reused ---- */
 
 /* F8: it ends at once without a filler, and the next transaction gets its nonce. */
-static void f8_a_nonce_that_was_never_sent_is_reused(void **state)
+static void a_nonce_that_was_never_sent_is_reused(void **state)
 {
     (void)state;
     struct script *s = only_first_sent(2);
@@ -453,7 +453,7 @@ static void f8_a_nonce_that_was_never_sent_is_reused(void **state)
 }
 
 /* Of several the highest is stopped first, so all of them come back. */
-static void f8_several_are_reused(void **state)
+static void several_are_reused(void **state)
 {
     (void)state;
     struct script *s = only_first_sent(3);
@@ -470,7 +470,7 @@ static void f8_several_are_reused(void **state)
 }
 
 /* A transaction that goes on is behind it. */
-static void f8_with_one_behind_it_is_filled(void **state)
+static void with_one_behind_it_is_filled(void **state)
 {
     (void)state;
     struct script *s = only_first_sent(3);
@@ -482,7 +482,7 @@ static void f8_with_one_behind_it_is_filled(void **state)
 
 /* A key that signs deterministically makes the same bytes again without an era, and a commit that
  * was lost may have sent those. */
-static void f8_bytes_without_an_era_are_not_reused(void **state)
+static void bytes_without_an_era_are_not_reused(void **state)
 {
     (void)state;
     struct script *s = leading_with(&(struct manager_config){.unanswered_max = 1}, 5);
@@ -497,7 +497,7 @@ static void f8_bytes_without_an_era_are_not_reused(void **state)
 }
 
 /* A refusal does not prove that no pool has it: what was written is filled, or raced. */
-static void f8_what_was_sent_is_not_reused(void **state)
+static void what_was_sent_is_not_reused(void **state)
 {
     (void)state;
     struct script *s = one_sent();
@@ -511,7 +511,7 @@ static void f8_what_was_sent_is_not_reused(void **state)
 }
 
 /* Rows are on their way to the nonces behind it. */
-static void f8_while_others_are_admitted_is_filled(void **state)
+static void while_others_are_admitted_is_filled(void **state)
 {
     (void)state;
     struct script *s = only_first_sent(2);
@@ -527,12 +527,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_poll_after_each_load),
-        cmocka_unit_test(f8_a_nonce_that_was_never_sent_is_reused),
-        cmocka_unit_test(f8_several_are_reused),
-        cmocka_unit_test(f8_with_one_behind_it_is_filled),
-        cmocka_unit_test(f8_bytes_without_an_era_are_not_reused),
-        cmocka_unit_test(f8_what_was_sent_is_not_reused),
-        cmocka_unit_test(f8_while_others_are_admitted_is_filled),
+        cmocka_unit_test(a_nonce_that_was_never_sent_is_reused),
+        cmocka_unit_test(several_are_reused),
+        cmocka_unit_test(with_one_behind_it_is_filled),
+        cmocka_unit_test(bytes_without_an_era_are_not_reused),
+        cmocka_unit_test(what_was_sent_is_not_reused),
+        cmocka_unit_test(while_others_are_admitted_is_filled),
         cmocka_unit_test(unsent),
         cmocka_unit_test(on_the_wire),
         cmocka_unit_test(pooled_and_included),

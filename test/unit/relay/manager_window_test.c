@@ -55,7 +55,7 @@ static void one_too_many(struct script *s)
 
 /* F6: a pool that held eight holds eight. The window is back at an eighth below that within two
  * blocks, and stays there; after 16 blocks it tries for more, and after 32 when that failed. */
-static void f6_limit_is_remembered(void **state)
+static void limit_is_remembered(void **state)
 {
     (void)state;
     struct script *s = pooled(0, 0);
@@ -81,7 +81,7 @@ static void f6_limit_is_remembered(void **state)
 }
 
 /* A pool that holds none of ours is full of others', which leave: nothing is remembered. */
-static void f6_full_of_others(void **state)
+static void full_of_others(void **state)
 {
     (void)state;
     struct script *s = leading(5);
@@ -99,7 +99,7 @@ static void f6_full_of_others(void **state)
 
 /* What is on the wire when a pool turns out to be full is lost: it begins with eight, and four
  * that are accepted make it one more. */
-static void f6_few_on_the_wire_at_first(void **state)
+static void few_on_the_wire_at_first(void **state)
 {
     (void)state;
     struct script *s = leading(5);
@@ -117,7 +117,7 @@ static void f6_few_on_the_wire_at_first(void **state)
 
 /* What a pool dropped is not in it. When it answers then that it has banned these bytes, they are
  * signed anew at once; else that answer may mean that it has them, and a probe decides. */
-static void f6_banned_after_it_was_dropped(void **state)
+static void banned_after_it_was_dropped(void **state)
 {
     (void)state;
     struct script *s = leading_pooled(5, 1);
@@ -173,7 +173,7 @@ static void signed_with(struct script *s, unsigned tip)
 
 /* Seed 2000012844: our later nonces fill the pool, and the missing one finds no room: it pays one
  * step more than they do. A pool may weigh other things too, so small tips are doubled then. */
-static void f6_missing_one_gets_in(void **state)
+static void missing_one_gets_in(void **state)
 {
     (void)state;
     struct script *s = head_missing(1000000, 0);
@@ -190,7 +190,7 @@ static void f6_missing_one_gets_in(void **state)
 }
 
 /* Up to 65,536 units, whatever the policy allows. */
-static void f6_small_tips_only(void **state)
+static void small_tips_only(void **state)
 {
     (void)state;
     struct script *s = head_missing(1000000, 30000);
@@ -211,7 +211,7 @@ static void f6_small_tips_only(void **state)
 }
 
 /* Nobody set a bound for tips: one step more than they pay, and no more. */
-static void f6_missing_one_without_a_cap(void **state)
+static void missing_one_without_a_cap(void **state)
 {
     (void)state;
     struct script *s = head_missing(MANAGER_NO_CAP, 0);
@@ -226,7 +226,7 @@ static void f6_missing_one_without_a_cap(void **state)
 }
 
 /* A pool shows only what is ready: behind the missing one it shows none. */
-static void f6_missing_one_below_what_is_not_shown(void **state)
+static void missing_one_below_what_is_not_shown(void **state)
 {
     (void)state;
     struct script *s = pooled(MANAGER_NO_CAP, 0);
@@ -242,7 +242,7 @@ static void f6_missing_one_below_what_is_not_shown(void **state)
 }
 
 /* A step of the policy that is worth something is paid once. */
-static void f6_missing_one_pays_a_step(void **state)
+static void missing_one_pays_a_step(void **state)
 {
     (void)state;
     struct script *s = head_missing(MANAGER_NO_CAP, 1000000);
@@ -256,7 +256,7 @@ static void f6_missing_one_pays_a_step(void **state)
 }
 
 /* Where no tip may be paid it is sent again at each block, and waits for room. */
-static void f6_missing_one_under_a_cap(void **state)
+static void missing_one_under_a_cap(void **state)
 {
     (void)state;
     struct script *s = head_missing(0, 0);
@@ -268,7 +268,7 @@ static void f6_missing_one_under_a_cap(void **state)
 }
 
 /* With nothing of ours in the pool a higher tip would only outbid others. */
-static void f6_others_are_not_outbid(void **state)
+static void others_are_not_outbid(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
@@ -289,7 +289,7 @@ static void f6_others_are_not_outbid(void **state)
 /* Seed 20000024671: later ones fill a pool that lost the first, and no tip makes room. A pool keeps
  * what has no era for ever, so without era_period only the lowest nonce that is not final has
  * none. */
-static void f6_later_ones_have_eras(void **state)
+static void later_ones_have_eras(void **state)
 {
     (void)state;
     struct script *s = leading(5);
@@ -306,7 +306,7 @@ static void f6_later_ones_have_eras(void **state)
 
 /* New bytes as well, and those of fillers. Once a final block used what is below, the nonce is the
  * lowest one. */
-static void f6_new_bytes_have_eras(void **state)
+static void new_bytes_have_eras(void **state)
 {
     (void)state;
     struct script *s = leading(5);
@@ -334,7 +334,7 @@ static void f6_new_bytes_have_eras(void **state)
 }
 
 /* While finality lags by an era, only the lowest nonce can be signed. */
-static void f6_later_ones_wait_for_finality(void **state)
+static void later_ones_wait_for_finality(void **state)
 {
     (void)state;
     struct script *s = leading(5);
@@ -358,7 +358,7 @@ static void f6_later_ones_wait_for_finality(void **state)
 
 /* Six are missing below two, and the window is four: four of them go, and more as these get into
  * blocks. The last one makes all that wait behind it ready, so it waits until they fit. */
-static void f6_repairs_fit_too(void **state)
+static void repairs_fit_too(void **state)
 {
     (void)state;
     struct script *s = pooled(0, 0);
@@ -395,21 +395,21 @@ static void f6_repairs_fit_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(f6_limit_is_remembered),
-        cmocka_unit_test(f6_full_of_others),
-        cmocka_unit_test(f6_few_on_the_wire_at_first),
-        cmocka_unit_test(f6_banned_after_it_was_dropped),
-        cmocka_unit_test(f6_missing_one_gets_in),
-        cmocka_unit_test(f6_small_tips_only),
-        cmocka_unit_test(f6_missing_one_without_a_cap),
-        cmocka_unit_test(f6_missing_one_below_what_is_not_shown),
-        cmocka_unit_test(f6_missing_one_pays_a_step),
-        cmocka_unit_test(f6_missing_one_under_a_cap),
-        cmocka_unit_test(f6_others_are_not_outbid),
-        cmocka_unit_test(f6_later_ones_have_eras),
-        cmocka_unit_test(f6_new_bytes_have_eras),
-        cmocka_unit_test(f6_later_ones_wait_for_finality),
-        cmocka_unit_test(f6_repairs_fit_too),
+        cmocka_unit_test(limit_is_remembered),
+        cmocka_unit_test(full_of_others),
+        cmocka_unit_test(few_on_the_wire_at_first),
+        cmocka_unit_test(banned_after_it_was_dropped),
+        cmocka_unit_test(missing_one_gets_in),
+        cmocka_unit_test(small_tips_only),
+        cmocka_unit_test(missing_one_without_a_cap),
+        cmocka_unit_test(missing_one_below_what_is_not_shown),
+        cmocka_unit_test(missing_one_pays_a_step),
+        cmocka_unit_test(missing_one_under_a_cap),
+        cmocka_unit_test(others_are_not_outbid),
+        cmocka_unit_test(later_ones_have_eras),
+        cmocka_unit_test(new_bytes_have_eras),
+        cmocka_unit_test(later_ones_wait_for_finality),
+        cmocka_unit_test(repairs_fit_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,7 +57,7 @@ static const char *ranked(const char *names, uint64_t height)
 }
 
 /* The closest in either direction: the next one clockwise would give D for 55. */
-static void p22_p23_p24_worked_example(void **state)
+static void worked_example(void **state)
 {
     (void)state;
     static const char firsts[] = "AAAABBBBDDDD";
@@ -65,21 +65,21 @@ static void p22_p23_p24_worked_example(void **state)
         assert_int_equal(ranked("ABCD", height)[0], firsts[height]);
 }
 
-static void p25_p26_the_next_closest_takes_the_place_of_one_that_is_away(void **state)
+static void the_next_closest_takes_the_place_of_one_that_is_away(void **state)
 {
     (void)state;
     assert_string_equal(ranked("ABCD", 0), "ACBD");
     assert_string_equal(ranked("BCD", 0), "CBD"); /* C at 85 degrees, B at 95 */
 }
 
-static void p20_p21_positions_depend_on_names_alone(void **state)
+static void positions_depend_on_names_alone(void **state)
 {
     (void)state;
     assert_string_equal(ranked("DCBA", 0), "ACBD");
     assert_string_equal(ranked("DB", 4), "BD"); /* a committee may be a part of a group */
 }
 
-static void p27_a_range_has_one_ranking(void **state)
+static void a_range_has_one_ranking(void **state)
 {
     (void)state;
     for (uint64_t n = 1; n < 40; n += 3)
@@ -117,7 +117,7 @@ static struct shares shares_of(unsigned members)
     return s;
 }
 
-static void p03_each_member_gets_its_share_of_the_ranges(void **state)
+static void each_member_gets_its_share_of_the_ranges(void **state)
 {
     (void)state;
     shares_of(2);
@@ -126,7 +126,7 @@ static void p03_each_member_gets_its_share_of_the_ranges(void **state)
 }
 
 /* PQ2: with the range alone as the key, both would be at one site all the time. */
-static void p08_accounts_do_not_rotate_in_step(void **state)
+static void accounts_do_not_rotate_in_step(void **state)
 {
     (void)state;
     assert_in_range(shares_of(4).together, 4000 / 4 * 7 / 10, 4000 / 4 * 13 / 10);
@@ -159,7 +159,7 @@ static void rankings(struct buf *out)
     }
 }
 
-static void p01_p08_two_processes_rank_10000_cases_alike(void **state)
+static void two_processes_rank_10000_cases_alike(void **state)
 {
     (void)state;
     struct buf here = {0}, there = {0};
@@ -181,13 +181,13 @@ static void p01_p08_two_processes_rank_10000_cases_alike(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p22_p23_p24_worked_example),
-        cmocka_unit_test(p25_p26_the_next_closest_takes_the_place_of_one_that_is_away),
-        cmocka_unit_test(p20_p21_positions_depend_on_names_alone),
-        cmocka_unit_test(p27_a_range_has_one_ranking),
-        cmocka_unit_test(p03_each_member_gets_its_share_of_the_ranges),
-        cmocka_unit_test(p08_accounts_do_not_rotate_in_step),
-        cmocka_unit_test(p01_p08_two_processes_rank_10000_cases_alike),
+        cmocka_unit_test(worked_example),
+        cmocka_unit_test(the_next_closest_takes_the_place_of_one_that_is_away),
+        cmocka_unit_test(positions_depend_on_names_alone),
+        cmocka_unit_test(a_range_has_one_ranking),
+        cmocka_unit_test(each_member_gets_its_share_of_the_ranges),
+        cmocka_unit_test(accounts_do_not_rotate_in_step),
+        cmocka_unit_test(two_processes_rank_10000_cases_alike),
     };
     program = argv[0];
     if (argc > 1 && strcmp(argv[1], "rankings") == 0) {

@@ -35,7 +35,7 @@ static const struct site_item *in_beat(unsigned from, unsigned to, uint64_t id)
 
 /* ---- the choice ---- */
 
-static void p02_no_message_elects(void **state)
+static void no_message_elects(void **state)
 {
     (void)state;
     begin(4);
@@ -67,7 +67,7 @@ static void chosen_by_all(unsigned expected)
             assert_int_equal(view_of(i).chosen, expected);
 }
 
-static void p09_only_a_range_or_absence_changes_the_choice(void **state)
+static void only_a_range_or_absence_changes_the_choice(void **state)
 {
     (void)state;
     static const unsigned ranges[] = {A, B, D, A};
@@ -93,7 +93,7 @@ static void p09_only_a_range_or_absence_changes_the_choice(void **state)
     finish();
 }
 
-static void p04_a_minority_may_be_down(void **state)
+static void a_minority_may_be_down(void **state)
 {
     (void)state;
     for (unsigned down = A; down <= D; down++) {
@@ -108,7 +108,7 @@ static void p04_a_minority_may_be_down(void **state)
 }
 
 /* One site goes on alone, and one that cannot reach the coordinator leaves it to the others. */
-static void p39_nobody_votes_on_who_is_away(void **state)
+static void nobody_votes_on_who_is_away(void **state)
 {
     (void)state;
     begin(4);
@@ -135,7 +135,7 @@ static void p39_nobody_votes_on_who_is_away(void **state)
 
 /* ---- heartbeats ---- */
 
-static void p30_a_coordinator_beats_to_all_and_accepts_from_any(void **state)
+static void a_coordinator_beats_to_all_and_accepts_from_any(void **state)
 {
     (void)state;
     begin(4);
@@ -154,7 +154,7 @@ static void p30_a_coordinator_beats_to_all_and_accepts_from_any(void **state)
     finish();
 }
 
-static void p40_a_heartbeat_lists_what_is_coordinated(void **state)
+static void a_heartbeat_lists_what_is_coordinated(void **state)
 {
     (void)state;
     begin(4);
@@ -179,7 +179,7 @@ static void p40_a_heartbeat_lists_what_is_coordinated(void **state)
     finish();
 }
 
-static void p07_heartbeats_keep_a_coordinator_and_their_absence_demotes_it(void **state)
+static void heartbeats_keep_a_coordinator_and_their_absence_demotes_it(void **state)
 {
     (void)state;
     begin(4);
@@ -201,7 +201,7 @@ static void p07_heartbeats_keep_a_coordinator_and_their_absence_demotes_it(void 
 }
 
 /* What the chain shows of a coordinator says nothing about it: its heartbeats do. */
-static void p35_blocks_do_not_stand_for_heartbeats(void **state)
+static void blocks_do_not_stand_for_heartbeats(void **state)
 {
     (void)state;
     begin(4);
@@ -228,7 +228,7 @@ static void p35_blocks_do_not_stand_for_heartbeats(void **state)
 
 /* ---- absence ---- */
 
-static void p100_a_coordinator_that_recovers_too_late_was_away(void **state)
+static void a_coordinator_that_recovers_too_late_was_away(void **state)
 {
     (void)state;
     static const uint64_t away_ms[] = {4000, 9000};
@@ -285,7 +285,7 @@ static void the_ranges_go_round(void)
     }
 }
 
-static void p34_a_site_that_returns_needs_no_history(void **state)
+static void a_site_that_returns_needs_no_history(void **state)
 {
     (void)state;
     static void (*const histories[])(void) = {nothing_happens, another_stands_in, two_stand_in,
@@ -310,7 +310,7 @@ static void p34_a_site_that_returns_needs_no_history(void **state)
 }
 
 /* A and C see the first range, B and D the next one. */
-static void p10_sites_that_disagree_go_on_and_then_agree(void **state)
+static void sites_that_disagree_go_on_and_then_agree(void **state)
 {
     (void)state;
     uint64_t two = 0;
@@ -341,17 +341,17 @@ static void p10_sites_that_disagree_go_on_and_then_agree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p02_no_message_elects),
-        cmocka_unit_test(p09_only_a_range_or_absence_changes_the_choice),
-        cmocka_unit_test(p04_a_minority_may_be_down),
-        cmocka_unit_test(p39_nobody_votes_on_who_is_away),
-        cmocka_unit_test(p30_a_coordinator_beats_to_all_and_accepts_from_any),
-        cmocka_unit_test(p40_a_heartbeat_lists_what_is_coordinated),
-        cmocka_unit_test(p07_heartbeats_keep_a_coordinator_and_their_absence_demotes_it),
-        cmocka_unit_test(p35_blocks_do_not_stand_for_heartbeats),
-        cmocka_unit_test(p100_a_coordinator_that_recovers_too_late_was_away),
-        cmocka_unit_test(p34_a_site_that_returns_needs_no_history),
-        cmocka_unit_test(p10_sites_that_disagree_go_on_and_then_agree),
+        cmocka_unit_test(no_message_elects),
+        cmocka_unit_test(only_a_range_or_absence_changes_the_choice),
+        cmocka_unit_test(a_minority_may_be_down),
+        cmocka_unit_test(nobody_votes_on_who_is_away),
+        cmocka_unit_test(a_coordinator_beats_to_all_and_accepts_from_any),
+        cmocka_unit_test(a_heartbeat_lists_what_is_coordinated),
+        cmocka_unit_test(heartbeats_keep_a_coordinator_and_their_absence_demotes_it),
+        cmocka_unit_test(blocks_do_not_stand_for_heartbeats),
+        cmocka_unit_test(a_coordinator_that_recovers_too_late_was_away),
+        cmocka_unit_test(a_site_that_returns_needs_no_history),
+        cmocka_unit_test(sites_that_disagree_go_on_and_then_agree),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     done();

@@ -5,7 +5,7 @@
 
 /* ---- the way of a transaction ---- */
 
-static void p103_p37_p75_p77_the_order_on_the_wire(void **state)
+static void the_order_on_the_wire(void **state)
 {
     (void)state;
     begin(4);
@@ -23,7 +23,7 @@ static void p103_p37_p75_p77_the_order_on_the_wire(void **state)
     assert_int_equal(site[A].dispatch_count, 0);
 }
 
-static void p36_issue17_a_committee_of_one_and_an_idle_account_send_nothing(void **state)
+static void issue17_a_committee_of_one_and_an_idle_account_send_nothing(void **state)
 {
     (void)state;
     begin(1);
@@ -42,7 +42,7 @@ static void p36_issue17_a_committee_of_one_and_an_idle_account_send_nothing(void
     assert_int_equal(messages, 0);
 }
 
-static void p90_a_duplicate_delegation_changes_nothing(void **state)
+static void a_duplicate_delegation_changes_nothing(void **state)
 {
     (void)state;
     begin(4);
@@ -57,7 +57,7 @@ static void p90_a_duplicate_delegation_changes_nothing(void **state)
     assert_true(told("C>A delegate 7, A>C accepted 7, C>A delegate 7, A>C accepted 7, "));
 }
 
-static void p76_p97_the_former_delegate_gets_no_grant(void **state)
+static void the_former_delegate_gets_no_grant(void **state)
 {
     (void)state;
     begin(4);
@@ -78,7 +78,7 @@ static void p76_p97_the_former_delegate_gets_no_grant(void **state)
 
 /* ---- height skew ---- */
 
-static void p60_p61_p62_p66_a_delegate_that_is_behind_is_asked_again(void **state)
+static void a_delegate_that_is_behind_is_asked_again(void **state)
 {
     (void)state;
     begin(4);
@@ -96,7 +96,7 @@ static void p60_p61_p62_p66_a_delegate_that_is_behind_is_asked_again(void **stat
     assert_true(site[C].ended[0]);
 }
 
-static void p63_p69_a_sender_that_is_behind_waits_for_its_own_node(void **state)
+static void a_sender_that_is_behind_waits_for_its_own_node(void **state)
 {
     (void)state;
     begin(4);
@@ -113,7 +113,7 @@ static void p63_p69_a_sender_that_is_behind_waits_for_its_own_node(void **state)
     assert_true(site[C].ended[0]);
 }
 
-static void p64_a_coordinator_goes_on_until_its_own_node_shows_the_boundary(void **state)
+static void a_coordinator_goes_on_until_its_own_node_shows_the_boundary(void **state)
 {
     (void)state;
     begin(4);
@@ -129,7 +129,7 @@ static void p64_a_coordinator_goes_on_until_its_own_node_shows_the_boundary(void
     assert_int_equal(state_of(A), SITE_CLOSING);
 }
 
-static void p65_p51_p52_p53_p54_p83_a_switch_over_returns_what_is_not_dispatched(void **state)
+static void a_switch_over_returns_what_is_not_dispatched(void **state)
 {
     (void)state;
     begin(4);
@@ -161,7 +161,7 @@ static void p65_p51_p52_p53_p54_p83_a_switch_over_returns_what_is_not_dispatched
     assert_int_equal(effects_of(7) + effects_of(8) + effects_of(9), 3);
 }
 
-static void p70_an_old_coordinator_that_is_behind_is_denied(void **state)
+static void an_old_coordinator_that_is_behind_is_denied(void **state)
 {
     (void)state;
     begin(4);
@@ -179,7 +179,7 @@ static void p70_an_old_coordinator_that_is_behind_is_denied(void **state)
     assert_int_equal(effects_of(7), 1);
 }
 
-static void p67_p68_a_coordinator_asks_the_others(void **state)
+static void a_coordinator_asks_the_others(void **state)
 {
     (void)state;
     begin_with(&(struct site_config){.approvals = 2});
@@ -199,7 +199,7 @@ static void p67_p68_a_coordinator_asks_the_others(void **state)
 }
 
 /* Sender, old and new coordinator learn the height in any order, before or after a delegation. */
-static void p102_six_orders_of_learning_a_height(void **state)
+static void six_orders_of_learning_a_height(void **state)
 {
     (void)state;
     static const unsigned orders[6][3] = {{A, B, C}, {A, C, B}, {B, A, C},
@@ -230,7 +230,7 @@ static void p102_six_orders_of_learning_a_height(void **state)
 
 /* ---- failures ---- */
 
-static void p25_p31_p32_silence_a_probe_and_the_next_in_the_ranking(void **state)
+static void silence_a_probe_and_the_next_in_the_ranking(void **state)
 {
     (void)state;
     begin(4);
@@ -246,7 +246,7 @@ static void p25_p31_p32_silence_a_probe_and_the_next_in_the_ranking(void **state
     assert_true(site[D].ended[0]);
 }
 
-static void p33_p38_p46_p82_a_preferred_site_returns(void **state)
+static void a_preferred_site_returns(void **state)
 {
     (void)state;
     begin(4);
@@ -272,7 +272,7 @@ static void p33_p38_p46_p82_a_preferred_site_returns(void **state)
     assert_int_equal(state_of(C), SITE_IDLE);
 }
 
-static void p45_p46_p49_a_partition_of_two_and_two_heals_to_one_coordinator(void **state)
+static void a_partition_of_two_and_two_heals_to_one_coordinator(void **state)
 {
     (void)state;
     begin(4);
@@ -299,7 +299,7 @@ static void p45_p46_p49_a_partition_of_two_and_two_heals_to_one_coordinator(void
     assert_true(site[D].ended[1]);
 }
 
-static void p81_p95_a_coordinator_that_forgot_is_asked_again(void **state)
+static void a_coordinator_that_forgot_is_asked_again(void **state)
 {
     (void)state;
     begin(4);
@@ -316,7 +316,7 @@ static void p81_p95_a_coordinator_that_forgot_is_asked_again(void **state)
     assert_int_equal(effects_of(7) + effects_of(8), 2);
 }
 
-static void p96_p78_a_restarted_coordinator_goes_on_with_what_it_dispatched(void **state)
+static void a_restarted_coordinator_goes_on_with_what_it_dispatched(void **state)
 {
     (void)state;
     begin(4);
@@ -331,7 +331,7 @@ static void p96_p78_a_restarted_coordinator_goes_on_with_what_it_dispatched(void
     assert_int_equal(effects_of(7), 1);
 }
 
-static void p91_1s_a_sender_dies_before_its_grant_is_committed(void **state)
+static void a_sender_dies_before_its_grant_is_committed(void **state)
 {
     (void)state;
     begin(4);
@@ -348,7 +348,7 @@ static void p91_1s_a_sender_dies_before_its_grant_is_committed(void **state)
     assert_int_equal(effects_of(7), 1);
 }
 
-static void p92_2s_a_sender_dies_before_its_grant_has_left(void **state)
+static void a_sender_dies_before_its_grant_has_left(void **state)
 {
     (void)state;
     begin(4);
@@ -370,7 +370,7 @@ static void p92_2s_a_sender_dies_before_its_grant_has_left(void **state)
     assert_int_equal(effects_of(7), 1);
 }
 
-static void p93_3s_a_notification_is_repeated_until_it_is_acknowledged(void **state)
+static void a_notification_is_repeated_until_it_is_acknowledged(void **state)
 {
     (void)state;
     begin(4);
@@ -386,7 +386,7 @@ static void p93_3s_a_notification_is_repeated_until_it_is_acknowledged(void **st
     assert_true(site[C].ended[0] && effects_of(7) == 1);
 }
 
-static void p101_p12_a_sender_whose_coordinator_dies_after_the_grant_sends_itself(void **state)
+static void a_sender_whose_coordinator_dies_after_the_grant_sends_itself(void **state)
 {
     (void)state;
     begin_with(&(struct site_config){.own_send_ms = 30000});
@@ -413,26 +413,26 @@ static void the_design_page_shows_the_tables(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p103_p37_p75_p77_the_order_on_the_wire),
-        cmocka_unit_test(p36_issue17_a_committee_of_one_and_an_idle_account_send_nothing),
-        cmocka_unit_test(p90_a_duplicate_delegation_changes_nothing),
-        cmocka_unit_test(p76_p97_the_former_delegate_gets_no_grant),
-        cmocka_unit_test(p60_p61_p62_p66_a_delegate_that_is_behind_is_asked_again),
-        cmocka_unit_test(p63_p69_a_sender_that_is_behind_waits_for_its_own_node),
-        cmocka_unit_test(p64_a_coordinator_goes_on_until_its_own_node_shows_the_boundary),
-        cmocka_unit_test(p65_p51_p52_p53_p54_p83_a_switch_over_returns_what_is_not_dispatched),
-        cmocka_unit_test(p70_an_old_coordinator_that_is_behind_is_denied),
-        cmocka_unit_test(p67_p68_a_coordinator_asks_the_others),
-        cmocka_unit_test(p102_six_orders_of_learning_a_height),
-        cmocka_unit_test(p25_p31_p32_silence_a_probe_and_the_next_in_the_ranking),
-        cmocka_unit_test(p33_p38_p46_p82_a_preferred_site_returns),
-        cmocka_unit_test(p45_p46_p49_a_partition_of_two_and_two_heals_to_one_coordinator),
-        cmocka_unit_test(p81_p95_a_coordinator_that_forgot_is_asked_again),
-        cmocka_unit_test(p96_p78_a_restarted_coordinator_goes_on_with_what_it_dispatched),
-        cmocka_unit_test(p91_1s_a_sender_dies_before_its_grant_is_committed),
-        cmocka_unit_test(p92_2s_a_sender_dies_before_its_grant_has_left),
-        cmocka_unit_test(p93_3s_a_notification_is_repeated_until_it_is_acknowledged),
-        cmocka_unit_test(p101_p12_a_sender_whose_coordinator_dies_after_the_grant_sends_itself),
+        cmocka_unit_test(the_order_on_the_wire),
+        cmocka_unit_test(issue17_a_committee_of_one_and_an_idle_account_send_nothing),
+        cmocka_unit_test(a_duplicate_delegation_changes_nothing),
+        cmocka_unit_test(the_former_delegate_gets_no_grant),
+        cmocka_unit_test(a_delegate_that_is_behind_is_asked_again),
+        cmocka_unit_test(a_sender_that_is_behind_waits_for_its_own_node),
+        cmocka_unit_test(a_coordinator_goes_on_until_its_own_node_shows_the_boundary),
+        cmocka_unit_test(a_switch_over_returns_what_is_not_dispatched),
+        cmocka_unit_test(an_old_coordinator_that_is_behind_is_denied),
+        cmocka_unit_test(a_coordinator_asks_the_others),
+        cmocka_unit_test(six_orders_of_learning_a_height),
+        cmocka_unit_test(silence_a_probe_and_the_next_in_the_ranking),
+        cmocka_unit_test(a_preferred_site_returns),
+        cmocka_unit_test(a_partition_of_two_and_two_heals_to_one_coordinator),
+        cmocka_unit_test(a_coordinator_that_forgot_is_asked_again),
+        cmocka_unit_test(a_restarted_coordinator_goes_on_with_what_it_dispatched),
+        cmocka_unit_test(a_sender_dies_before_its_grant_is_committed),
+        cmocka_unit_test(a_sender_dies_before_its_grant_has_left),
+        cmocka_unit_test(a_notification_is_repeated_until_it_is_acknowledged),
+        cmocka_unit_test(a_sender_whose_coordinator_dies_after_the_grant_sends_itself),
         cmocka_unit_test(the_design_page_shows_the_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ static unsigned at_nonce(uint64_t nonce, bool used)
     return n;
 }
 
-static void p05_p14_the_chain_stops_the_second_of_two_coordinators(void **state)
+static void the_chain_stops_the_second_of_two_coordinators(void **state)
 {
     (void)state;
     begin_with(&(struct site_config){.own_send_ms = 1000}); /* bytes are sent more than once */
@@ -57,7 +57,7 @@ static void stages_in_beats(bool seen[SITE_WORK_DISPATCHED + 1])
             seen[beats[A][to].items[i].stage] = true;
 }
 
-static void p11_a_switch_loses_nothing_whatever_state_it_is_in(void **state)
+static void a_switch_loses_nothing_whatever_state_it_is_in(void **state)
 {
     (void)state;
     bool seen[SITE_WORK_DISPATCHED + 1] = {false};
@@ -97,7 +97,7 @@ static void p11_a_switch_loses_nothing_whatever_state_it_is_in(void **state)
 }
 
 /* It was dispatched, and the sender knows: then the coordinator and all pools lose it. */
-static void p13_the_sender_answers_for_it_until_the_chain_shows_it(void **state)
+static void the_sender_answers_for_it_until_the_chain_shows_it(void **state)
 {
     (void)state;
     begin_with(&(struct site_config){.own_send_ms = 30000});
@@ -116,7 +116,7 @@ static void p13_the_sender_answers_for_it_until_the_chain_shows_it(void **state)
 }
 
 /* After each message of the way of a transaction one of the two sites is gone for good. */
-static void p99_nothing_waits_for_a_site_that_is_gone(void **state)
+static void nothing_waits_for_a_site_that_is_gone(void **state)
 {
     (void)state;
     for (unsigned gone = A; gone <= C; gone += C - A)
@@ -180,7 +180,7 @@ static void letters(enum site_message_type type, bool dies)
         assert_int_equal(site[C].grant_count[i], dies && i == 0 ? 2 : 1);
 }
 
-static void p94_what_must_arrive_is_sent_until_it_does(void **state)
+static void what_must_arrive_is_sent_until_it_does(void **state)
 {
     (void)state;
     letters(SITE_MSG_GRANT, false);
@@ -191,7 +191,7 @@ static void p94_what_must_arrive_is_sent_until_it_does(void **state)
     letters(SITE_MSG_REVERTED, true);
 }
 
-static void p80_a_sender_hears_of_dead_bytes_and_of_no_retry(void **state)
+static void a_sender_hears_of_dead_bytes_and_of_no_retry(void **state)
 {
     (void)state;
     begin_with(&(struct site_config){.own_send_ms = 2000, .era_blocks = 6});
@@ -217,7 +217,7 @@ static void p80_a_sender_hears_of_dead_bytes_and_of_no_retry(void **state)
 
 /* ---- by the final chain ---- */
 
-static void p48_a_block_that_is_not_final_ends_nothing(void **state)
+static void a_block_that_is_not_final_ends_nothing(void **state)
 {
     (void)state;
     begin_with(&(struct site_config){.own_send_ms = 30000});
@@ -248,7 +248,7 @@ static uint64_t block_of(uint64_t id)
     return 0;
 }
 
-static void p55_p56_the_new_coordinator_prepares_and_the_old_batch_comes_first(void **state)
+static void the_new_coordinator_prepares_and_the_old_batch_comes_first(void **state)
 {
     (void)state;
     begin(4);
@@ -277,7 +277,7 @@ static void p55_p56_the_new_coordinator_prepares_and_the_old_batch_comes_first(v
 
 /* What the former coordinator has dispatched above a nonce that it did not give out cannot be
  * included before that nonce is. No site may wait for an era because of it. */
-static void p55_holes_below_the_old_batch_come_before_it(void **state)
+static void holes_below_the_old_batch_come_before_it(void **state)
 {
     (void)state;
     begin(4);
@@ -339,7 +339,7 @@ static struct dip dips(uint32_t range_blocks)
     return d;
 }
 
-static void p57_the_share_of_the_dips_falls_as_the_range_grows(void **state)
+static void the_share_of_the_dips_falls_as_the_range_grows(void **state)
 {
     (void)state;
     static const uint32_t sizes[] = {8, 16, 32, 64, 128};
@@ -359,16 +359,16 @@ static void p57_the_share_of_the_dips_falls_as_the_range_grows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p05_p14_the_chain_stops_the_second_of_two_coordinators),
-        cmocka_unit_test(p11_a_switch_loses_nothing_whatever_state_it_is_in),
-        cmocka_unit_test(p13_the_sender_answers_for_it_until_the_chain_shows_it),
-        cmocka_unit_test(p99_nothing_waits_for_a_site_that_is_gone),
-        cmocka_unit_test(p94_what_must_arrive_is_sent_until_it_does),
-        cmocka_unit_test(p80_a_sender_hears_of_dead_bytes_and_of_no_retry),
-        cmocka_unit_test(p48_a_block_that_is_not_final_ends_nothing),
-        cmocka_unit_test(p55_p56_the_new_coordinator_prepares_and_the_old_batch_comes_first),
-        cmocka_unit_test(p55_holes_below_the_old_batch_come_before_it),
-        cmocka_unit_test(p57_the_share_of_the_dips_falls_as_the_range_grows),
+        cmocka_unit_test(the_chain_stops_the_second_of_two_coordinators),
+        cmocka_unit_test(a_switch_loses_nothing_whatever_state_it_is_in),
+        cmocka_unit_test(the_sender_answers_for_it_until_the_chain_shows_it),
+        cmocka_unit_test(nothing_waits_for_a_site_that_is_gone),
+        cmocka_unit_test(what_must_arrive_is_sent_until_it_does),
+        cmocka_unit_test(a_sender_hears_of_dead_bytes_and_of_no_retry),
+        cmocka_unit_test(a_block_that_is_not_final_ends_nothing),
+        cmocka_unit_test(the_new_coordinator_prepares_and_the_old_batch_comes_first),
+        cmocka_unit_test(holes_below_the_old_batch_come_before_it),
+        cmocka_unit_test(the_share_of_the_dips_falls_as_the_range_grows),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     done();

@@ -313,7 +313,7 @@ static bool verifies(const struct metadata *md, const struct buf *bytes, struct 
 
 /* Mode 1 of CheckMetadataHash, which wallets sign: the mode is in the extrinsic, the hash is signed
  * as Some. (That the hash is right: chain_digest.) */
-static void c4_a_metadata_hash_that_a_wallet_signed(void **state)
+static void a_metadata_hash_that_a_wallet_signed(void **state)
 {
     (void)state;
     static const struct metadata_token dot = {"DOT", 10}, other = {"DOT", 12};
@@ -369,7 +369,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nonce_of_what_does_not_decode),
-        cmocka_unit_test(c4_a_metadata_hash_that_a_wallet_signed),
+        cmocka_unit_test(a_metadata_hash_that_a_wallet_signed),
         cmocka_unit_test(keys_of_the_other_style),
         cmocka_unit_test(facts_that_do_not_fit),
         cmocka_unit_test(immortal),

@@ -52,7 +52,7 @@ static struct metadata *with_u64_balances(void)
     return parsed(&blob);
 }
 
-static void c6_tips_of_u64(void **state)
+static void tips_of_u64(void **state)
 {
     (void)state;
     struct metadata *md = with_u64_balances();
@@ -74,7 +74,7 @@ static void c6_tips_of_u64(void **state)
 }
 
 /* System.Events with one TransactionFeePaid of extrinsic 0. */
-static void c5_fees_of_u64(void **state)
+static void fees_of_u64(void **state)
 {
     (void)state;
     struct metadata *md = with_u64_balances();
@@ -102,7 +102,7 @@ static void c5_fees_of_u64(void **state)
 
 /* ---- V16 without the extensions of v4 ---- */
 
-static void c7_v16_without_set_0(void **state)
+static void v16_without_set_0(void **state)
 {
     (void)state;
     static const uint8_t set_0[] = {4, 0, 0x2c, 0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40},
@@ -196,7 +196,7 @@ static void configure(struct metadata *md)
     extrinsic_configure(md, list, ARRAY_LEN(list));
 }
 
-static void c3_unknown_ones_are_named_at_once(void **state)
+static void unknown_ones_are_named_at_once(void **state)
 {
     (void)state;
     struct metadata *md = people();
@@ -216,7 +216,7 @@ static void c3_unknown_ones_are_named_at_once(void **state)
     metadata_free(md);
 }
 
-static void c3_options_are_none_and_others_configured(void **state)
+static void options_are_none_and_others_configured(void **state)
 {
     (void)state;
     struct metadata *md = people(), *plain = people();
@@ -252,7 +252,7 @@ static void c3_options_are_none_and_others_configured(void **state)
     metadata_free(md);
 }
 
-static void c3_bytes_that_do_not_fit(void **state)
+static void bytes_that_do_not_fit(void **state)
 {
     (void)state;
     struct metadata *md = people();
@@ -269,7 +269,7 @@ static void c3_bytes_that_do_not_fit(void **state)
 }
 
 /* What is signed and not in the extrinsic nobody can guess. */
-static void c3_unknown_implicit_bytes(void **state)
+static void unknown_implicit_bytes(void **state)
 {
     (void)state;
     struct metadata *base = vectors_metadata("v14-polkadot");
@@ -298,13 +298,13 @@ static void c3_unknown_implicit_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(c3_unknown_ones_are_named_at_once),
-        cmocka_unit_test(c3_options_are_none_and_others_configured),
-        cmocka_unit_test(c3_bytes_that_do_not_fit),
-        cmocka_unit_test(c3_unknown_implicit_bytes),
-        cmocka_unit_test(c5_fees_of_u64),
-        cmocka_unit_test(c6_tips_of_u64),
-        cmocka_unit_test(c7_v16_without_set_0),
+        cmocka_unit_test(unknown_ones_are_named_at_once),
+        cmocka_unit_test(options_are_none_and_others_configured),
+        cmocka_unit_test(bytes_that_do_not_fit),
+        cmocka_unit_test(unknown_implicit_bytes),
+        cmocka_unit_test(fees_of_u64),
+        cmocka_unit_test(tips_of_u64),
+        cmocka_unit_test(v16_without_set_0),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

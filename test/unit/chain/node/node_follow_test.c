@@ -501,7 +501,7 @@ static void pruned_state(void **state)
     state_pruned(1);
 }
 
-static void r8_the_next_endpoint_has_the_state(void **state)
+static void the_next_endpoint_has_the_state(void **state)
 {
     (void)state;
     state_pruned(2);
@@ -525,7 +525,7 @@ static bool discarded_at_first(struct fake *f, struct ws_peer *p, const char *me
 }
 
 /* One answer does not make an outcome unknown. */
-static void r8_a_state_that_comes_later(void **state)
+static void a_state_that_comes_later(void **state)
 {
     (void)state;
     struct node_rig rig;
@@ -1299,7 +1299,7 @@ static bool null_at_first(struct fake *f, struct ws_peer *p, const char *method,
 }
 
 /* A balancer asks a node that lags, and another one the next time: the body is there. */
-static void r3_a_body_that_comes_later(void **state)
+static void a_body_that_comes_later(void **state)
 {
     (void)state;
     struct node_rig rig;
@@ -1319,7 +1319,7 @@ static void r3_a_body_that_comes_later(void **state)
     rig_done(&rig);
 }
 
-static void r3_bodies_that_nobody_has(void **state)
+static void bodies_that_nobody_has(void **state)
 {
     (void)state;
     alone(no_bodies, GONE_BELOW);
@@ -1395,7 +1395,7 @@ static bool no_hashes_of_heights(struct fake *f, struct ws_peer *p, const char *
 }
 
 /* The method is closed from the start, or while blocks are followed: the state has the hashes. */
-static void r4_hashes_from_the_state(void **state)
+static void hashes_from_the_state(void **state)
 {
     (void)state;
     for (unsigned later = 0; later < 2; later++) {
@@ -1424,7 +1424,7 @@ static void r4_hashes_from_the_state(void **state)
 }
 
 /* The second one has them, or a part of them: each endpoint is visited once. */
-static void r3_the_next_endpoint_is_asked(void **state)
+static void the_next_endpoint_is_asked(void **state)
 {
     (void)state;
     struct node_rig rig;
@@ -1446,7 +1446,7 @@ static void r3_the_next_endpoint_is_asked(void **state)
 }
 
 /* The one that has them is away: it is waited for, and used when it is back; not for ever. */
-static void r3_the_one_that_has_them_is_away(void **state)
+static void the_one_that_has_them_is_away(void **state)
 {
     (void)state;
     for (unsigned back = 0; back < 2; back++) {
@@ -1477,7 +1477,7 @@ static void r3_the_one_that_has_them_is_away(void **state)
     }
 }
 
-static void r3_no_endpoint_has_them(void **state)
+static void no_endpoint_has_them(void **state)
 {
     (void)state;
     struct node_rig rig;
@@ -1505,7 +1505,7 @@ static bool nobody_needs(void *arg, uint64_t number)
     return false;
 }
 
-static void r3_what_nobody_needs_is_not_looked_for(void **state)
+static void what_nobody_needs_is_not_looked_for(void **state)
 {
     (void)state;
     struct node_rig rig;
@@ -1573,16 +1573,16 @@ int main(void)
         cmocka_unit_test(one_that_is_behind_and_alone),
         cmocka_unit_test(one_that_is_slow_and_alone),
         cmocka_unit_test(wrong_answers),
-        cmocka_unit_test(r8_the_next_endpoint_has_the_state),
-        cmocka_unit_test(r8_a_state_that_comes_later),
-        cmocka_unit_test(r4_hashes_from_the_state),
-        cmocka_unit_test(r3_a_body_that_comes_later),
-        cmocka_unit_test(r3_bodies_that_nobody_has),
+        cmocka_unit_test(the_next_endpoint_has_the_state),
+        cmocka_unit_test(a_state_that_comes_later),
+        cmocka_unit_test(hashes_from_the_state),
+        cmocka_unit_test(a_body_that_comes_later),
+        cmocka_unit_test(bodies_that_nobody_has),
         cmocka_unit_test(lacks_that_come_with_a_fault),
-        cmocka_unit_test(r3_the_next_endpoint_is_asked),
-        cmocka_unit_test(r3_the_one_that_has_them_is_away),
-        cmocka_unit_test(r3_no_endpoint_has_them),
-        cmocka_unit_test(r3_what_nobody_needs_is_not_looked_for),
+        cmocka_unit_test(the_next_endpoint_is_asked),
+        cmocka_unit_test(the_one_that_has_them_is_away),
+        cmocka_unit_test(no_endpoint_has_them),
+        cmocka_unit_test(what_nobody_needs_is_not_looked_for),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }

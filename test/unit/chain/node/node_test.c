@@ -841,7 +841,7 @@ static bool limited(struct fake *f, struct ws_peer *p, const char *method, const
     return true;
 }
 
-static void r6_a_handshake_over_the_limit(void **state)
+static void a_handshake_over_the_limit(void **state)
 {
     (void)state;
     struct node_rig rig;
@@ -953,7 +953,7 @@ int main(void)
         cmocka_unit_test(closing_in_every_phase),
         cmocka_unit_test(bad_url),
         cmocka_unit_test(questions),
-        cmocka_unit_test(r6_a_handshake_over_the_limit),
+        cmocka_unit_test(a_handshake_over_the_limit),
         cmocka_unit_test(no_room_for_subscriptions),
     };
     return cmocka_run_group_tests(tests, load, unload);

@@ -40,7 +40,7 @@ static void no_limit_is_known(void **state)
 
 /* Calls one after another through a bucket for a minute: most of what it takes is used, and little
  * is refused. */
-static void r6_against(uint64_t per_s, uint64_t burst)
+static void against(uint64_t per_s, uint64_t burst)
 {
     struct pace p = {0};
     struct bucket b = {.per_s = per_s, .most = burst, .milli = burst * 1000, .at = 5000};
@@ -62,13 +62,13 @@ static void r6_against(uint64_t per_s, uint64_t burst)
     assert_true(refused * 5 < good);
 }
 
-static void r6_half_of_what_a_bucket_takes(void **state)
+static void half_of_what_a_bucket_takes(void **state)
 {
     (void)state;
-    r6_against(5, 5);
-    r6_against(10, 10);
-    r6_against(20, 5);
-    r6_against(1, 1);
+    against(5, 5);
+    against(10, 10);
+    against(20, 5);
+    against(1, 1);
 }
 
 static void a_burst_counts_once(void **state)
@@ -116,7 +116,7 @@ static void the_limit_is_forgotten(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_limit_is_known),      cmocka_unit_test(r6_half_of_what_a_bucket_takes),
+        cmocka_unit_test(no_limit_is_known),      cmocka_unit_test(half_of_what_a_bucket_takes),
         cmocka_unit_test(a_burst_counts_once),    cmocka_unit_test(as_long_as_the_answer_says),
         cmocka_unit_test(the_limit_is_forgotten),
     };
