@@ -35,11 +35,7 @@ void check_entries(const struct config_file *f)
                    {"http", f->http.listen},
                    {"sites", f->sites.listen}};
     for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
-        const char *given = entries[i].address;
-        bool bare = given && strncmp(given, "tcp:", 4) != 0 && strncmp(given, "unix:", 5) != 0;
-        char *address = given ? xasprintf("%s%s", bare ? "tcp:" : "", given) : NULL;
-        if (address)
-            check_entry(entries[i].key, address);
-        free(address);
+        if (entries[i].address)
+            check_entry(entries[i].key, entries[i].address);
     }
 }

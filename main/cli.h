@@ -78,6 +78,8 @@ void cli_follow_state(const char *command, bool live, uint64_t age_ms, const str
 
 /* Keys and settings of a configuration as the service wants them. */
 int cli_service_config(const struct config *c, struct service_config *ret, struct err *err);
+/* The same but for the accounts and their keys. */
+int cli_service_values(const struct config *c, struct service_config *ret, struct err *err);
 void cli_service_config_done(struct service_config *c);
 /* For commands that run a service: keep secrets, load the configuration, and make the service's of
  * it. 0, or an exit code after the reason was printed. */

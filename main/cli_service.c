@@ -9,6 +9,7 @@
 #include "chain/codec/extrinsic.h"
 #include "chain/codec/ss58.h"
 #include "cli.h"
+#include "net/ws_client.h"
 #include "relay/progress.h"
 
 enum { CALL_TIMEOUT_MS = 10000 };
@@ -214,14 +215,16 @@ static int load_accounts(const struct config_file *f, struct service_config *ret
     return rc;
 }
 
-int cli_service_config(const struct config *c, struct service_config *ret, struct err *err)
+static int load_values(const struct config_file *f, struct service_config *ret, struct err *err)
 {
-    const struct config_file *f = c->file;
     settings(f, ret);
     if (!f->chain.endpoints_count)
         return err_set(err, ERR_CONFIG,
                        "no chain node is given: use --endpoint, TXRELAY_ENDPOINTS or "
                        "chain.endpoints in the config file");
+    for (uint32_t i = 0; i < f->chain.endpoints_count; i++)
+        if (ws_url_check(f->chain.endpoints[i], "node", err))
+            return err->code;
     if (f->chain.quorum > f->chain.endpoints_count)
         return err_set(err, ERR_CONFIG,
                        "chain.quorum is %u and there are %u endpoints, so no block could be "
@@ -246,8 +249,21 @@ int cli_service_config(const struct config *c, struct service_config *ret, struc
         rc = check_submission(ret, err);
     if (rc == 0)
         rc = service_check(ret, err);
-    if (rc == 0)
-        rc = load_accounts(f, ret, err);
+    return rc;
+}
+
+int cli_service_config(const struct config *c, struct service_config *ret, struct err *err)
+{
+    if (load_values(c->file, ret, err) || load_accounts(c->file, ret, err)) {
+        cli_service_config_done(ret);
+        return err->code;
+    }
+    return 0;
+}
+
+int cli_service_values(const struct config *c, struct service_config *ret, struct err *err)
+{
+    int rc = load_values(c->file, ret, err);
     if (rc)
         cli_service_config_done(ret);
     return rc;

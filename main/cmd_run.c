@@ -113,6 +113,43 @@ static void on_change(void *arg, const char *key)
                  key);
 }
 
+static int fill_entries(struct running *r, struct service_config *service, struct err *err)
+{
+    const struct config_file *f = r->config->file;
+    if (feed_serve_fill(&r->feeds, f, service, err) || http_serve_fill(&r->http, f, service, err) ||
+        hook_serve_fill(&r->webhooks, f, service, err) ||
+        site_serve_fill(&r->sites, f, service, err))
+        return err->code;
+    return 0;
+}
+
+/* All that a start would refuse, but what is wrong with the accounts' keys: to read them takes
+ * long. */
+static int would_start(const struct config *next, struct err *err)
+{
+    struct service_config service;
+    struct running r = {.config = next};
+    int rc = cli_service_values(next, &service, err);
+    if (rc)
+        return rc;
+    rc = fill_entries(&r, &service, err);
+    site_serve_done(&r.sites);
+    cli_service_config_done(&service);
+    return rc;
+}
+
+static void compare(struct running *r, const struct config *next)
+{
+    struct err err = {0};
+    if (would_start(next, &err)) {
+        log_error("config.reload_failed", "code=%s text=\"%s\"", err_name(err.code), err.text);
+        return;
+    }
+    log_info("config.reloaded", "file=%s log_level=%s", next->path ? next->path : "",
+             next->file->log_level ? next->file->log_level : "info");
+    config_changes(r->config, next, on_change, NULL);
+}
+
 /* What the log looks like changes at once. Every other value belongs to something that lives as
  * long as the relay, so a reload names it and keeps every lead. */
 static void reload(struct running *r)
@@ -123,9 +160,7 @@ static void reload(struct running *r)
     if (config_load(r->flags, &next, &err)) {
         log_error("config.reload_failed", "code=%s text=\"%s\"", err_name(err.code), err.text);
     } else {
-        log_info("config.reloaded", "file=%s log_level=%s", next.path ? next.path : "",
-                 next.file->log_level ? next.file->log_level : "info");
-        config_changes(r->config, &next, on_change, NULL);
+        compare(r, &next);
         config_done(&next);
     }
     feed_serve_reload(&r->feeds);
@@ -166,9 +201,7 @@ static int prepare_entries(struct running *r, struct service_config *service, st
     const struct config_file *f = r->config->file;
     struct buf shown = {0};
     struct err later = {0};
-    if (feed_serve_fill(&r->feeds, f, service, err) || http_serve_fill(&r->http, f, service, err) ||
-        hook_serve_fill(&r->webhooks, f, service, err) ||
-        site_serve_fill(&r->sites, f, service, err))
+    if (fill_entries(r, service, err))
         return err->code;
     feed_serve_check(f, &shown, warn_feeds, NULL, &later);
     err_clear(&later);

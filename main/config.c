@@ -10,8 +10,8 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "config_address.h"
 #include "config_file.h"
-#include "loop/peer.h"
 #include "store/conn_info.h"
 
 static void set(char **field, const char *value)
@@ -156,9 +156,6 @@ static int check(const struct config_file *f, struct err *err)
                 return err_set(err, ERR_CONFIG, "accounts: alias '%s' is used twice",
                                f->accounts[i].alias);
     }
-    struct err why = {0};
-    if (f->control && loop_address_check(f->control, &why))
-        return err_set(err, ERR_CONFIG, "control: %s", why.text);
     if (check_word("log_transactions", f->log_transactions, "debug", "info", err))
         return err->code;
     const struct config_leadership *lead = &f->leadership;
@@ -188,6 +185,8 @@ int config_load(const struct config_flags *flags, struct config *ret, struct err
         ret->file = xcalloc(1, sizeof(*ret->file));
     }
     int rc = merge(ret, flags, err);
+    if (rc == 0)
+        rc = config__addresses(ret->file, err);
     if (rc == 0)
         rc = check(ret->file, err);
     if (rc)

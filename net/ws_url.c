@@ -130,3 +130,12 @@ void ws__url_done(struct ws_url *url)
     free(url->credentials);
     *url = (struct ws_url){0};
 }
+
+int ws_url_check(const char *url, const char *peer, struct err *err)
+{
+    struct ws_url parsed;
+    if (ws__url_parse(url, peer, &parsed, err))
+        return err->code;
+    ws__url_done(&parsed);
+    return 0;
+}

@@ -70,9 +70,7 @@ room_make service_control, service_pool, service_chain, service_database, servic
     service_obstacles, service_metrics, service_sample, service_feeds, service_http,
     service_webhooks, service_sites;
 
-/* service_metrics.c: where it listens, owned by the caller (NULL: nowhere); what its endpoint
- * answers, for the control endpoint too */
-char *service_metrics_listen(const struct service_config *c);
+/* service_metrics.c: what its endpoint answers, for the control endpoint too */
 void service_metrics_text(struct service *s, struct buf *out);
 bool service_ready(const struct service *s, struct buf *ret_reasons);
 

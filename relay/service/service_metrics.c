@@ -247,12 +247,6 @@ static int try_server(struct entry *e, struct err *err)
     return 0;
 }
 
-char *service_metrics_listen(const struct service_config *c)
-{
-    const char *given = c->metrics_address;
-    return given ? xasprintf("%s%s", strncmp(given, "tcp:", 4) ? "tcp:" : "", given) : NULL;
-}
-
 struct room *service_metrics(struct service *s, struct err *err)
 {
     (void)err;
@@ -261,7 +255,7 @@ struct room *service_metrics(struct service *s, struct err *err)
     struct service_metrics *m = xcalloc(1, sizeof(*m));
     m->room = (struct room){.ops = &ops, .service = s};
     m->entry = (struct entry){.name = "metrics", .service = s, .open = try_server};
-    m->address = service_metrics_listen(&s->config);
+    m->address = xstrdup(s->config.metrics_address);
     PRE(loop_address_is_local(m->address));
     list_init(&m->requests);
     m->due_ms = loop_now_ms(s->loop) + LAG_MS;

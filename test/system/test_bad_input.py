@@ -3,6 +3,7 @@ lost."""
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import unittest
@@ -374,11 +375,63 @@ class BadInput(unittest.TestCase):
                                          rf'(?m)^  {wanted[0]} +{key.split(".")[0]} .*{wanted[1]}')
                 self.assertEqual('not ready' in said, mark == 'BAD' or 'BAD   sites' in said)
 
+    LISTENS = {'control': 'control: {}', 'metrics': 'metrics: {}',
+               'feeds.listen': 'feeds:\n  listen: {}', 'http.listen': 'http:\n  listen: {}',
+               'sites.listen': 'sites:\n  name: a\n  listen: {}'}
+    REACHED = {'feeds.address': 'feeds:\n  listen: tcp:127.0.0.1:0\n  address: {}',
+               'sites.address': 'sites:\n  name: a\n  address: {}',
+               'sites.peers: targets': 'sites:\n  name: a\n  peers:\n    - name: b\n'
+                                       '      targets: [{}]'}
+    NO_LISTENER = ('nohost', 'localhost:81', '127.0.0.1', 'tcp:', 'tcp:127.0.0.1', 'tcp::81',
+                   'tcp:127.0.0.1:', 'tcp:127.0.0.1:65536', 'tcp:127.0.0.1:0x10',
+                   'tcp:127.0.0.1:81 ', 'tcp:nosuch.invalid:81', 'unix:', 'udp:127.0.0.1:81',
+                   'unix:/' + 200 * 'x')
+    NO_HOST = ('bad host', 'a/b', 'host:81', 'http://host', '[::1', '::1', 'a,b', 'h' * 300)
+    NOT_REACHED = ('nohost', ':81', 'host:', 'host:0', 'host:65536', 'host:81x', 'host: 81',
+                   'tcp:127.0.0.1:81', '::1:81', '[::1]', 'bad host:81', 'a/b:81')
+
+    def test_addresses_that_are_none(self):
+        """A start, a reload and check refuse the same ones, and name key and value. A reload
+        changes nothing then."""
+        cases = [(k, t, v) for k, t in self.LISTENS.items() for v in self.NO_LISTENER]
+        cases += [(k, t, v) for k, t in self.REACHED.items() for v in self.NOT_REACHED]
+        cases += [('http.host', 'http:\n  listen: tcp:127.0.0.1:0\n  host: {}', v)
+                  for v in self.NO_HOST]
+        with World() as world:
+            relay = world.relay('one')
+            relay.wait_log('relay.running')
+            with open(relay.config) as file:
+                good = file.read()
+            self.assertRegex(good, '(?m)^control: ')
+            for key, template, value in cases:
+                with self.subTest(key=key, value=value):
+                    text = good if key != 'control' else re.sub('(?m)^control: .*\n', '', good)
+                    with open(relay.config, 'w') as file:
+                        file.write(text + template.format(json.dumps(value)) + '\n')
+                    for command in ('run', 'check'):
+                        done = cli(command, '--config', relay.config, check=False)
+                        self.assertEqual(done.returncode, 2, done.stdout)
+                        self.assertIn(f'{key}: ', done.stderr)
+                        self.assertIn(value[:30], done.stderr)
+                    failed = self.reload_fails(relay)
+                    self.assertIn(f'{key}: ', failed)
+                    self.assertIn(value[:30], failed)
+            self.assertNotIn('config.reloaded', relay.text())
+
+    def reload_fails(self, relay):
+        """What the reload says."""
+        def failed():
+            return [line for line in relay.text().splitlines() if 'config.reload_failed' in line]
+        before = len(failed())
+        os.kill(relay.process.pid, signal.SIGHUP)
+        return proc.wait_for('the reload to fail', lambda: failed()[before:])[0]
+
     def test_what_run_refuses_check_refuses(self):
         """Values that can never be right end both, and with a code after which systemd does not
-        start the relay again."""
+        start the relay again. A reload refuses them too."""
         with World() as world:
-            relay = world.relay('one', start=False)
+            relay = world.relay('one')
+            relay.wait_log('relay.running')
             with open(relay.config) as file:
                 text = file.read()
             good = f'    - {world.chain.ws}\n'
@@ -386,18 +439,29 @@ class BadInput(unittest.TestCase):
             changes = [('control: .*', 'control: tcp:0.0.0.0:9',
                         'can be reached from other machines')]
             changes += [('control: .*', f'metrics: {x}', 'is not a loopback address')
-                        for x in ('0.0.0.0:9', '127.0.0.1:66666', 'localhost:9', 'x')]
+                        for x in ('0.0.0.0:9', 'unix:/tmp/x')]
             changes += [(good, f'{good}    - "{x}"\n', words) for x, words in
                         (('http://x', 'another scheme'), ('ws://x:99999', 'no usable port'),
                          ('ws://a b', 'does not belong there'))]
+            every = 'tcp:0.0.0.0:0 can be reached from other machines'
+            changes += [('control: (.*)', f'control: \\1\n{new}', words) for new, words in (
+                ('http:\n  listen: tcp:0.0.0.0:0', every),
+                ('feeds:\n  listen: tcp:0.0.0.0:0', every),
+                ('http:\n  listen: tcp:127.0.0.1:0\n  cert_file: /x', 'http.key_file'),
+                ('http:\n  listen: tcp:127.0.0.1:0\n  ca_file: /x', 'http.ca_file needs'),
+                ('feeds:\n  listen: tcp:127.0.0.1:0\n  cert_file: /x', 'feeds.key_file'),
+                ('sites:\n  name: here', 'no account has them'))]
+            changes += [('chain:', 'chain:\n  quorum: 9', 'chain.quorum is 9')]
             for old, new, words in changes:
                 with self.subTest(new):
                     with open(relay.config, 'w') as file:
                         file.write(re.sub(f'(?m)^{old}', new, text, count=1))
-                    for command, code in (('check', 1), ('run', 2), ('register', 2)):
+                    entry = 'listen' in new or 'sites' in new  # what register does not open
+                    for command, code in (('check', 1), ('run', 2), ('register', 2))[:3 - entry]:
                         done = cli(command, '--config', relay.config, check=False)
                         self.assertEqual(done.returncode, code, (command, done.stderr))
                         self.assertIn(words, done.stdout + done.stderr)
+                    self.assertIn(words, self.reload_fails(relay))
 
     def test_check_shows_every_key_and_where_it_came_from(self):
         """As docs/config.md has them, with its defaults."""

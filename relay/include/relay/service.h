@@ -85,7 +85,7 @@ struct service_config {
     uint32_t retention_interval_ms; /* between two looks at that; default an hour */
     uint32_t snapshot_rows;         /* pending rows that a load reads at a time; default 5000 */
     const char *control_address;    /* "unix:..." or "tcp:..."; NULL: none */
-    const char *metrics_address;    /* "127.0.0.1:PORT" for HTTP; NULL: none */
+    const char *metrics_address;    /* "tcp:127.0.0.1:PORT" for HTTP; NULL: none */
     struct service_feeds feeds;
     struct service_http http;
     struct service_http webhooks;     /* the same */
