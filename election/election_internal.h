@@ -65,8 +65,8 @@ struct election {
 
 uint64_t election__now(const struct election *e);
 void election__feed(struct election *e, const struct elector_event *ev);
-void election__answered(
-    struct election *e); /* one request fewer in flight; the last statement of an answer */
+/* one request fewer in flight; the last statement of an answer */
+void election__answered(struct election *e);
 
 /* Starts the request of the effect. */
 void election__request(struct election *e, const struct elector_effect *fx);

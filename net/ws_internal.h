@@ -73,8 +73,8 @@ void ws__on_text(struct ws_client *c, const char *text, size_t len);
 void ws__frames_init(struct ws_client *c);
 void ws__frames_done(struct ws_client *c);
 void ws__frames_write(struct ws_client *c); /* the socket takes bytes */
-void ws__frames_end(
-    struct ws_client *c); /* no connection any more: report them as unsent, from the loop */
+/* no connection any more: report them as unsent, from the loop */
+void ws__frames_end(struct ws_client *c);
 
 /* ---- ws_url.c ---- */
 int ws__url_parse(const char *text, const char *peer, struct ws_url *ret_url, struct err *err);
@@ -86,10 +86,10 @@ struct ws_conn *ws__conn_new(struct ws_client *c,
 /* Start a connection to a numeric address. ws__on_open or ws__on_closed follows, later; false: it
  * failed at once and nothing follows. PRE: no connection is up. */
 bool ws__conn_connect(struct ws_conn *conn, const char *addr);
-void ws__conn_drop(
-    struct ws_conn *conn); /* at once; nothing is reported of this connection any more */
-void ws__conn_want_write(
-    struct ws_conn *conn); /* ws__frames_write follows, once the socket takes bytes */
+/* at once; nothing is reported of this connection any more */
+void ws__conn_drop(struct ws_conn *conn);
+/* ws__frames_write follows, once the socket takes bytes */
+void ws__conn_want_write(struct ws_conn *conn);
 bool ws__conn_can_write(const struct ws_conn *conn);
 /* PRE: ws__conn_can_write. Masks the frame's text in place. */
 void ws__conn_write(struct ws_conn *conn, struct ws_frame *f);

@@ -59,8 +59,8 @@ struct mem_key {
     UT_hash_handle hh; /* in the order of insertion */
     int64_t id;
     uint8_t sha[MEM_SHA_LEN];
-    const struct mem_session
-        *open;   /* whose transaction, not committed, has made it; NULL: committed */
+    /* whose transaction, not committed, has made it; NULL: committed */
+    const struct mem_session *open;
     char name[]; /* "account number:key" */
 };
 

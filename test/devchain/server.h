@@ -22,8 +22,8 @@ void conn_send(struct conn *c, const void *text, size_t len); /* copied */
 void conn_cut(struct conn *c);    /* close soon, without a close frame; what is queued is lost */
 void conn_freeze(struct conn *c); /* stays open, but nothing goes in or out any more */
 struct list *conn_subs(struct conn *c);
-bool conn_backed_up(
-    const struct conn *c); /* the reader is so slow that the connection's buffer is full */
+/* the reader is so slow that the connection's buffer is full */
+bool conn_backed_up(const struct conn *c);
 size_t conn_sub_count(const struct conn *c);
 void conn_subs_changed(struct conn *c, int by);
 uint64_t conn_number(const struct conn *c);

@@ -137,8 +137,8 @@ struct tx {
     uint32_t anchor;      /* block that the era is anchored on */
     uint32_t spec;
     uint32_t priority;
-    uint32_t prev_nonce,
-        prev_id;        /* other ones of the same nonce, of the same transaction; 0: none */
+    /* other ones of the same nonce, of the same transaction; 0: none */
+    uint32_t prev_nonce, prev_id;
     bool forged;        /* nobody signed it: a lying node made it up */
     bool committed;     /* is or was on record */
     bool accepted;      /* some pool has had it */
@@ -203,8 +203,8 @@ struct chain {
     uint32_t final_at[BLOCKS]; /* block by height */
     uint32_t last_of_nonce[ACCOUNTS][NONCES], last_of_id[IDS];
     uint32_t spec;
-    uint32_t
-        version_from[4];  /* transaction_version grows by one with each of these specs; 0: none */
+    /* transaction_version grows by one with each of these specs; 0: none */
+    uint32_t version_from[4];
     uint64_t min_tip;     /* who pays less finds no room in a block */
     uint64_t stall_until; /* finality */
     bool asked;           /* an extrinsic that is none of ours wants a block */
@@ -433,8 +433,8 @@ struct plan {
     bool flat;           /* priority is the tip alone */
     uint32_t block_txs;  /* of which a block has room */
     uint32_t pool_limit; /* of a node, once all is mended */
-    uint64_t last_min_tip,
-        price_us; /* the price of room in a block that stays for so long after all is mended */
+    /* price_us: the price of room in a block that stays for so long after all is mended */
+    uint64_t last_min_tip, price_us;
     int relays, accounts, nodes, followers;
     bool use_lock, fat, deterministic, foreign, lossy;
     uint32_t answer_percent; /* of submissions that are answered by the table (sim_answer.c) */

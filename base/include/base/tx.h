@@ -87,8 +87,8 @@ struct tx_pending {
     u128 max_tip;            /* else the account's cap alone */
     uint64_t deadline_block; /* the last block that may hold it; 0: none */
     uint32_t retries;        /* dispatch errors after which it may go back to the outbox */
-    const char
-        *stop_outcome; /* how it ends if a filler of its own gets in; NULL: none was signed */
+    /* how it ends if a filler of its own gets in; NULL: none was signed */
+    const char *stop_outcome;
     const char *stop_reason;
     uint64_t submitted_block; /* finalized height when it was signed */
     /* hashes of earlier attempts at this nonce: they may still be included */

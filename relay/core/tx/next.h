@@ -155,8 +155,8 @@ static inline enum sign_action sign_next(const struct sign_view *v)
 enum admit_action { ADMIT_NOT_NOW, ADMIT_ROWS };
 struct admit_view {
     bool leading, node_up, gate_closed;
-    bool suspended,
-        suspension_unstored;           /* a suspension that is over must be over in the table too */
+    /* a suspension that is over must be over in the table too */
+    bool suspended, suspension_unstored;
     bool rewinding, nonce_unstored;    /* a next nonce that is about to be corrected must be */
     bool rejecting, noting, admitting; /* such rows are still in the outbox */
     bool storing_nonce, storing_suspension;

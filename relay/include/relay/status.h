@@ -66,8 +66,8 @@ struct account_status {
     int64_t epoch; /* 0 unless leader */
     bool gate_open;
     bool leaving; /* it admits nothing, and is handed over when it has settled */
-    const char *leader,
-        *leader_address;    /* as far as this relay knows; "" when no leader is known */
+    /* as far as this relay knows; "" when no leader is known */
+    const char *leader, *leader_address;
     size_t unstored;        /* store requests in flight of which new bytes may come */
     size_t unanswered;      /* submissions on the wire */
     uint64_t refused_total; /* requests that this endpoint refused, since another relay leads */

@@ -83,8 +83,8 @@ struct store_evict {
     /* out */
     bool terminated;
     const char *current_holder, *current_address; /* "" when free */
-    const char
-        *lock_holder; /* the session that has the lock without this claim, in words; "": none */
+    /* the session that has the lock without this claim, in words; "": none */
+    const char *lock_holder;
     int64_t epoch;
     int64_t expiry_1_left_ms;
 };

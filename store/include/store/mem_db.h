@@ -78,8 +78,8 @@ int64_t mem_db_now_us(const struct mem_db *db);
 /* ---- sessions ---- */
 
 struct mem_session *mem_session_new(struct mem_db *db, void *owner, bool use_lock);
-void mem_session_end(
-    struct mem_session *s); /* its locks are free, its open transaction is rolled back */
+/* its locks are free, its open transaction is rolled back */
+void mem_session_end(struct mem_session *s);
 void *mem_session_owner(const struct mem_session *s);
 void mem_session_listen(struct mem_session *s, unsigned channels); /* bits of enum mem_channel */
 /* A statement of it begins: leader_evict asks how long a session has done the same. */
@@ -105,8 +105,8 @@ void mem_session_run(struct mem_session *s, enum mem_request what, struct store_
 /* An open transaction: what it enqueues is seen after its commit; until mem_release it holds the
  * doorbells of its accounts, if their leaders were awake when it came. */
 void mem_begin(struct mem_session *s);
-void mem_commit(
-    struct mem_session *s); /* visible, told to who listens; the doorbells are still held */
+/* visible, told to who listens; the doorbells are still held */
+void mem_commit(struct mem_session *s);
 void mem_release(struct mem_session *s);  /* after mem_commit */
 void mem_rollback(struct mem_session *s); /* in place of both */
 

@@ -51,7 +51,7 @@ struct store_retention {
 /* dsn: of the relay's login. The callback fires once; k is the caller's again then. */
 void store_retention_start(struct loop *l, struct store_retention *k, const char *dsn,
                            const char *name, void (*cb)(struct store_retention *k));
-void store_retention_cancel(
-    struct store_retention *k); /* ends soon, with ERR_CANCELED if it had not ended */
+/* ends soon, with ERR_CANCELED if it had not ended */
+void store_retention_cancel(struct store_retention *k);
 
 #endif

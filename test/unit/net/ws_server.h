@@ -28,8 +28,8 @@ void ws_server_close(struct ws_server *s, void (*cb)(void *arg), void *arg);
 void ws_peer_send(struct ws_peer *p, const char *text);
 void ws_peer_printf(struct ws_peer *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void ws_peer_cut(struct ws_peer *p); /* close the connection now, no close frame */
-void ws_peer_stop_reading(
-    struct ws_peer *p); /* half-open: no byte is read any more, no ping answered */
+/* half-open: no byte is read any more, no ping answered */
+void ws_peer_stop_reading(struct ws_peer *p);
 void ws_peer_set_data(struct ws_peer *p, void *data);
 void *ws_peer_data(const struct ws_peer *p);
 

@@ -37,10 +37,10 @@ struct rpc_config {
     bool insecure;               /* wss: accept any certificate (development only) */
     uint32_t connect_timeout_ms; /* default 5000 */
     uint32_t call_timeout_ms;    /* default deadline of a call: 10000 */
-    uint32_t
-        silence_timeout_ms;   /* without a byte or a pong, the connection is dead; default 15000 */
-    uint32_t backoff_base_ms; /* default 100 */
-    uint32_t backoff_cap_ms;  /* default 5000 */
+    /* without a byte or a pong, the connection is dead; default 15000 */
+    uint32_t silence_timeout_ms;
+    uint32_t backoff_base_ms;   /* default 100 */
+    uint32_t backoff_cap_ms;    /* default 5000 */
     uint32_t message_max_bytes; /* default 64 MiB: metadata and blocks are large */
     /* OPEN; BACKOFF with the reason (the connection was lost or an attempt failed; err names the
      * url); CLOSED after rpc_stop. The calls and subscriptions of a lost connection end before this

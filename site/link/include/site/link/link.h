@@ -49,8 +49,8 @@ struct site_links_config {
     const char *cert_file, *key_file, *ca_file; /* all three are needed */
     const struct site_links_peer *peers;
     size_t peer_count;
-    uint32_t retry_ms,
-        retry_max_ms;      /* back-off of a site that cannot be reached; 0: 200 and 10,000 */
+    /* back-off of a site that cannot be reached; 0: 200 and 10,000 */
+    uint32_t retry_ms, retry_max_ms;
     uint32_t idle_ms;      /* 0: 60,000 */
     uint32_t hello_ms;     /* for the peer's first frame; 0: 5,000 */
     uint32_t flight_bytes; /* queued for a stream, at most; 0: 8 MiB */

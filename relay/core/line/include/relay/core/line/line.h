@@ -179,8 +179,8 @@ struct line {
 };
 
 /* ---- rows by nonce ---- */
-void line_clear(
-    struct line *line); /* drops every row; a zeroed line has to be cleared before its first use */
+/* drops every row; a zeroed line has to be cleared before its first use */
+void line_clear(struct line *line);
 void line_done(struct line *line);
 /* Room for [low, next). Rows outside of it must not exist. */
 void line_cover(struct line *line, uint64_t low, uint64_t next);

@@ -38,8 +38,8 @@ struct manager_config {
     uint32_t batch_max;      /* rows of one admission; default 128 */
     uint32_t unanswered_max; /* submissions on the wire without an answer; default 64 */
     uint32_t era_period;     /* blocks; power of two; 0 = immortal; default 64 */
-    uint32_t
-        reprobe_blocks;  /* probe an open row after this many best blocks without news; default 5 */
+    /* probe an open row after this many best blocks without news; default 5 */
+    uint32_t reprobe_blocks;
     uint32_t gap_blocks; /* alert after a nonce gap below pooled transactions has lasted this many
                             blocks; default 10 */
     uint32_t state_batch_max; /* statuses of one store write; default 512 */
@@ -103,7 +103,7 @@ void manager_rows_missing(uint64_t made, struct buf *out);
 void manager_phases_dump(struct buf *out); /* the table as a mermaid state diagram */
 void manager_rows_dump(struct buf *out);
 
-void manager_check(
-    const struct manager *m); /* INVARIANTs over the whole state, for tests and the simulator */
+/* INVARIANTs over the whole state, for tests and the simulator */
+void manager_check(const struct manager *m);
 
 #endif
