@@ -33,7 +33,8 @@ bool heads_raise_best_known(struct node *n, uint64_t height, bool told)
     return n->info.best_known > before;
 }
 
-/* Heights reach the owner with a best head. A dropped one holds it up until then, and a chain that
+/* Heights reach the owner with a best head, and final ones with their blocks. A dropped one holds
+ * it up until then, and so does a final one whose block the owner does not read; and a chain that
  * makes blocks on demand may have no other head to report. */
 static void tell_best_again(struct node *n)
 {
@@ -48,6 +49,7 @@ void heads_apply(struct head_watch *w, const struct node_head *head)
     struct node *n = w->node;
     if (w->finalized) {
         bool invented = !heard_is_near(head->number, n->info.finalized_number);
+        bool reads = n->following && head->number >= n->follow_next;
         n->final_heard = true;
         n->info.finalized_number = head->number;
         if (head->number < n->heard.base)
@@ -60,7 +62,7 @@ void heads_apply(struct head_watch *w, const struct node_head *head)
         blocks_kick(n);
         if (n->phase == NODE_READY)
             slow_check(n);
-        if (invented)
+        if (invented || !reads)
             tell_best_again(n);
         return;
     }

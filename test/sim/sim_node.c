@@ -125,11 +125,12 @@ static void head_arrives(struct world *w, struct event *e)
         return;
     if (e->account) {
         uint64_t before = n->info.finalized_number;
+        bool reads = n->following && w->chain.blocks[e->b].number >= n->next;
         final_is(n, e->b);
         if (n->info.finalized_number < n->heard.base)
             heard_base(&n->heard, n->info.finalized_number);
         node_kick(n);
-        if (has(w, FEATURE_DEMAND) && !heard_is_near(n->info.finalized_number, before))
+        if (has(w, FEATURE_DEMAND) && (!reads || !heard_is_near(n->info.finalized_number, before)))
             tell_best_again(n);
         return;
     }

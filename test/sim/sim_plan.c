@@ -168,8 +168,8 @@ static void draw_unsignable(struct world *w)
 
 /* What waits for the end of an era or for a later block: a new life, bytes signed elsewhere that a
  * node refuses, tips that may not rise, blocks that no node has or whose runtime it has left (what
- * used a nonce there cannot be read, and the row at it may not be given up before its era ends), the
- * next runtime. On a chain that makes blocks on demand others bring one, now and then. */
+ * used a nonce there cannot be read, and the row at it may not be given up before its era ends),
+ * the next runtime. On a chain that makes blocks on demand others bring one, now and then. */
 static bool waits_for_blocks(const struct world *w)
 {
     uint32_t waits = 1u << FEATURE_REAP | 1u << FEATURE_REAP_UNFINAL | 1u << FEATURE_SIGNED |

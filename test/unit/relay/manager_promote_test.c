@@ -472,6 +472,27 @@ static void node_behind(void **state)
     script_free(s);
 }
 
+/* Its final head comes up to the row while it makes no other block, and no block is left to read
+ * that would tell (seed 87000000704). */
+static void node_behind_comes_up(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    struct tx_pending row = loaded_row(s, 5, "broadcast");
+    row.submitted_block = 150;
+    row.era_death = 214;
+    load(s, &row, 1, 6);
+    s->best = 149;
+    chain_up(s);
+    best(s);
+    none(s, MANAGER_FX_ASK_POOL);
+    s->finalized = 150;
+    s->best--; /* the same head again */
+    best(s);
+    expect(s, MANAGER_FX_ASK_POOL);
+    script_free(s);
+}
+
 /* The last final block is the one that the rows were signed at: the leader before has read it. */
 static void finality_stands_still(void **state)
 {
@@ -721,6 +742,7 @@ int main(void)
         cmocka_unit_test(no_rewind),
         cmocka_unit_test(finality_stands_still),
         cmocka_unit_test(node_behind),
+        cmocka_unit_test(node_behind_comes_up),
         cmocka_unit_test(node_behind_another),
         cmocka_unit_test(node_behind_the_last),
         cmocka_unit_test(height_that_nobody_repeats),

@@ -74,9 +74,35 @@ static void corrected_without_a_block(void **state)
     }
 }
 
+static bool is_told(void *arg)
+{
+    const struct node_rig *rig = arg;
+    return rig->best && node_info(rig->node)->finalized_number == HEAD;
+}
+
+/* Nobody follows, and no best head comes: an owner that waits for a final height hears of it. */
+static void final_head_alone_is_told(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    for (int n = 0; n < HEAD; n++)
+        fake_add(f, NULL, NULL);
+    f->best = HEAD;
+    f->finalized = HEAD - 1;
+    rig_up(&rig);
+    rig.best = 0;
+    fake_set_finalized(f, HEAD);
+    assert_true(rig_wait(&rig, is_told));
+    assert_int_equal(rig.best_head.number, HEAD);
+    rig_done(&rig);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(corrected_without_a_block)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(corrected_without_a_block),
+                                       cmocka_unit_test(final_head_alone_is_told)};
     fake_runtime_load(&polkadot, "polkadot", 1002005, 26, "v14-polkadot");
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     fake_runtime_done(&polkadot);
