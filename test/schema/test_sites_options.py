@@ -257,3 +257,65 @@ class Options(Sites):
         self.enqueue()
         self.relay.rows("SELECT txrelay.account_revoke('alice', 'app')")
         self.refused('42501', lambda: self.enqueue(), text='alice')
+
+    # ---- orders for a transaction ----
+
+    def test_each_order_for_a_transaction_holds_or_is_refused(self):
+        """At each of its places."""
+        names = self.owner.rows("""SELECT p.proname FROM pg_proc p
+            WHERE p.pronamespace = 'txrelay'::regnamespace AND p.proargnames[1] = 'id'
+            AND p.proargtypes[0] = 'bigint'::regtype
+            AND has_function_privilege('txrelay_app', p.oid, 'EXECUTE')""")
+        self.each('of_one_', {n for n, in names})
+
+    def of_one_status(self):
+        waiting, granted, done = self.places()
+        self.assertEqual([self.status(tx)['stage'] for tx in (waiting, granted, done)],
+                         ['outbox', 'pending', 'finished'])
+
+    def of_one_history(self):
+        waiting, granted, done = self.places()
+        self.assertEqual([[h['outcome'] for h in self.history(tx)]
+                          for tx in (waiting, granted, done)], [[], ['live'], ['included']])
+
+    def of_one_cancel(self):
+        """Bytes that are alive stay so; until they die it cannot end as cancelled."""
+        waiting, granted, done = self.places()
+        self.assertEqual([self.app.value('SELECT txrelay.cancel(%s)', tx)
+                          for tx in (waiting, granted, done)],
+                         ['requested', 'requested', 'finished'])
+        end = [dict(kind='end', id=tx, outcome='cancelled', error='x')
+               for tx in (waiting, granted)]
+        self.write(end[0])
+        self.refused('TR003', self.write, end[1], text='can still be included')
+        while self.status(granted)['stage'] == 'pending':
+            self.read_final()
+        self.write(end[1])
+        self.assertEqual([self.status(tx)['outcome'] for tx in (waiting, granted)],
+                         ['cancelled', 'cancelled'])
+
+    def of_one_bump(self):
+        """Bytes that are alive pay what they pay; the next ones pay the bump."""
+        self.policy(tip_cap=50)
+        waiting, granted, done = self.places()
+        self.assertEqual([self.app.value('SELECT txrelay.bump(%s, 9)', tx)
+                          for tx in (waiting, granted, done)], ['queued', 'queued', 'finished'])
+        self.assertEqual(self.status(granted)['tip'], 2)
+        while self.status(granted)['stage'] == 'pending':
+            self.read_final()
+        self.assertEqual({r['id']: r['tip'] for r in self.rows()}, {waiting: 9, granted: 9})
+
+    def of_one_retry(self):
+        waiting, granted, done = self.places('dispatch_error')
+        for tx in (waiting, granted):
+            self.refused('TR011', self.app.rows, 'SELECT txrelay.retry(%s)', tx,
+                         text=f'id is {tx}')
+        self.assertGreater(self.app.value('SELECT txrelay.retry(%s)', done), done)
+
+    def places(self, outcome='ok'):
+        """One that waits, one that was granted bytes, one that has ended."""
+        waiting, granted, done = self.enqueue(3)
+        bytes_ = self.grant(done, 5)
+        self.read_final(self.included(bytes_, outcome), next=[6, 6, 6])
+        self.grant(granted, 6)
+        return waiting, granted, done
