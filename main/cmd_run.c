@@ -26,6 +26,7 @@ struct running {
     struct loop_signal *term, *interrupt, *hangup;
     const struct config_flags *flags;
     const struct config *config;
+    struct config latest; /* of the last reload; its file is NULL: there was none */
     struct feed_serve feeds;
     struct http_serve http;
     struct hook_serve webhooks;
@@ -138,20 +139,20 @@ static int would_start(const struct config *next, struct err *err)
     return rc;
 }
 
-static void compare(struct running *r, const struct config *next)
+static void take(struct running *r, const struct config *next)
 {
-    struct err err = {0};
-    if (would_start(next, &err)) {
-        log_error("config.reload_failed", "code=%s text=\"%s\"", err_name(err.code), err.text);
-        return;
-    }
     log_info("config.reloaded", "file=%s log_level=%s", next->path ? next->path : "",
              next->file->log_level ? next->file->log_level : "info");
     config_changes(r->config, next, on_change, NULL);
+    feed_serve_reload(&r->feeds);
+    http_serve_reload(&r->http);
+    hook_serve_reload(&r->webhooks);
+    site_serve_reload(&r->sites, r->run.service);
 }
 
-/* What the log looks like changes at once. Every other value belongs to something that lives as
- * long as the relay, so a reload names it and keeps every lead. */
+/* What the log looks like changes at once, and the files of doors are read again. Every other value
+ * belongs to something that lives as long as the relay, so a reload names it and keeps every lead.
+ * Of a configuration that is refused, nothing is taken. */
 static void reload(struct running *r)
 {
     struct config next;
@@ -159,14 +160,15 @@ static void reload(struct running *r)
     supervisor_reloading(r->supervisor);
     if (config_load(r->flags, &next, &err)) {
         log_error("config.reload_failed", "code=%s text=\"%s\"", err_name(err.code), err.text);
-    } else {
-        compare(r, &next);
+    } else if (would_start(&next, &err)) {
+        config_use_log(r->latest.file ? r->latest.file : r->config->file);
+        log_error("config.reload_failed", "code=%s text=\"%s\"", err_name(err.code), err.text);
         config_done(&next);
+    } else {
+        take(r, &next);
+        config_done(&r->latest);
+        r->latest = next;
     }
-    feed_serve_reload(&r->feeds);
-    http_serve_reload(&r->http);
-    hook_serve_reload(&r->webhooks);
-    site_serve_reload(&r->sites, r->run.service);
     supervisor_ready(r->supervisor);
 }
 
@@ -242,6 +244,7 @@ static int run_run(int argc, char **argv)
         r.exit_code = cli_fail(&err); /* 2 where nothing but another configuration helps */
     }
     cli_service_free(&r.run);
+    config_done(&r.latest);
     site_serve_done(&r.sites);
     cli_service_config_done(&service);
     config_done(&config);

@@ -128,7 +128,7 @@ static int check_url(const char *key, const char *url, struct err *err)
     return err_set(err, ERR_CONFIG, "%s: %s", key, why.text);
 }
 
-static void use_log(const struct config_file *f)
+void config_use_log(const struct config_file *f)
 {
     enum log_level level = LOG_LEVEL_INFO;
     enum log_format format = LOG_FORMAT_LOGFMT;
@@ -192,7 +192,7 @@ int config_load(const struct config_flags *flags, struct config *ret, struct err
     if (rc)
         config_done(ret);
     else
-        use_log(ret->file);
+        config_use_log(ret->file);
     return rc;
 }
 

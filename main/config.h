@@ -142,8 +142,10 @@ struct config_key {
 };
 void config_keys(void (*each)(void *arg, const struct config_key *key), void *arg);
 
-/* ERR_CONFIG names file, line and column, the key or value, and what is allowed. */
+/* ERR_CONFIG names file, line and column, the key or value, and what is allowed. The log looks as
+ * the file says from then on. */
 int config_load(const struct config_flags *flags, struct config *ret, struct err *err);
+void config_use_log(const struct config_file *f); /* as this one says, again */
 void config_done(struct config *c);
 
 /* Calls `each` for every key in the order of the schema, and for every element of a list. text: the

@@ -89,8 +89,8 @@ BEGIN
 END
 $$;
 
--- The places where a transaction can be, a view of each: to plan one of them takes a fifth of what
--- it takes to plan all (status).
+-- The places where a transaction can be, a view of each: to plan one of them takes a small part of
+-- what it takes to plan all (status).
 CREATE OR REPLACE VIEW txrelay.place_outbox (id, account, account_id, stage, state, nonce, hash,
     block_hash, block_number, outcome, error, attempts, creator, key, created_at, updated_at, tip,
     waits, fee, retry_of, retried_as, traceparent, coordinator) AS

@@ -455,13 +455,16 @@ class BadInput(unittest.TestCase):
             for old, new, words in changes:
                 with self.subTest(new):
                     with open(relay.config, 'w') as file:
-                        file.write(re.sub(f'(?m)^{old}', new, text, count=1))
+                        file.write(re.sub(f'(?m)^{old}', new, text, count=1)
+                                   + 'log_format: json\n')
                     entry = 'listen' in new or 'sites' in new  # what register does not open
                     for command, code in (('check', 1), ('run', 2), ('register', 2))[:3 - entry]:
                         done = cli(command, '--config', relay.config, check=False)
                         self.assertEqual(done.returncode, code, (command, done.stderr))
                         self.assertIn(words, done.stdout + done.stderr)
                     self.assertIn(words, self.reload_fails(relay))
+                    self.assertIn('level=error event=config.reload_failed', relay.text())
+            self.assertNotIn('{"', relay.text(), 'the log is as it was')
 
     def test_check_shows_every_key_and_where_it_came_from(self):
         """As docs/config.md has them, with its defaults."""

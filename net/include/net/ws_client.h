@@ -38,9 +38,9 @@ struct ws_client_config {
     void *arg;
 };
 
-/* NULL: ret_err (ERR_CONFIG) says what is wrong with the url or with ca_file. */
 /* What ws_client_new would say of the url, of a peer as in ws_client_config. */
 int ws_url_check(const char *url, const char *peer, struct err *err);
+/* NULL: ret_err (ERR_CONFIG) says what is wrong with the url or with ca_file. */
 struct ws_client *ws_client_new(struct loop *l, const struct ws_client_config *config,
                                 struct err *ret_err);
 /* Connect; on_open or on_closed follows. PRE: the client is CLOSED. */
