@@ -50,7 +50,7 @@ $$;
 --
 -- This and history are planned at each call. A plan that was made while tables were empty would
 -- read all of their rows later. Applications ask again and again, and to plan the view transactions
--- takes several times as long as to read a row of it: so this plans only the place where the row is.
+-- takes several times as long as to read a row: so this plans only the place where the row is.
 CREATE OR REPLACE FUNCTION txrelay.status(id bigint DEFAULT NULL, hash text DEFAULT NULL)
     RETURNS SETOF txrelay.transactions
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp

@@ -1,10 +1,12 @@
 """What the tests of leadership share: a world that sees every write under an old epoch (I4),
 relays that stop at a named point of their program (base/failpoint.h), links that can be broken,
 and the log's own clock."""
+import math
 import os
 import re
 import signal
 import threading
+import time
 from datetime import datetime, timezone
 
 from . import proc
@@ -201,6 +203,14 @@ class LeadWorld(World):
     def stored(self, raw):
         return self.pg.value('SELECT count(*) FROM txrelay.attempts WHERE hash = %s',
                              (Extrinsic(raw).hash,)) > 0
+
+    def sent_as_it_was(self, relay, links, moment):
+        """What it has sent since a moment (of time.monotonic()) and before it made another claim,
+        as it may where its successor's renewals come too late."""
+        offset = time.time() - time.monotonic()
+        claims = [t - offset for t in log_times(relay.text(), 'leader.acquired')]
+        again = min([t for t in claims if t > moment], default=math.inf)
+        return [raw for when, raw in links.sent.sent if moment < when < again]
 
     # ---- the end of every test ----
 

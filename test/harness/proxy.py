@@ -330,6 +330,3 @@ class Submissions:
             del stream[:at + 4 + size]
             yield (int.from_bytes(body, 'big') ^ int.from_bytes(mask[:size], 'big')).to_bytes(size,
                                                                                               'big')
-
-    def after(self, moment):
-        return [raw for when, raw in self.sent if when > moment]

@@ -6,6 +6,7 @@ import unittest
 
 from harness import proc
 from harness.chain import remark
+from harness.leadership import SLOW
 from harness.relay import cli
 from harness.world import ALICE, BOB, World
 
@@ -98,7 +99,7 @@ class Page(unittest.TestCase):
             took.append(time.monotonic() - begun)
         print(f'a committed transaction is on the strip after {sorted(took)[6] * 1000:.0f} ms, at '
               f'most {max(took) * 1000:.0f} ms')
-        self.assertLess(sorted(took)[6], 1)
+        self.assertLess(sorted(took)[6], 1 * SLOW)
         calls = [remark(f'many {i}') for i in range(90)]
         ids = world.pg.query('SELECT unnest(txrelay.enqueue_many(%s, %s::bytea[], %s::text[]))',
                              ('alice', calls, [f'order-{i}' for i in range(90)]))
@@ -229,11 +230,9 @@ class Page(unittest.TestCase):
         b.wait_text('led by txrelay-relay-a')
         leader.kill()
         b.wait_text('led by txrelay-relay-b')
-        b.wait_text('Who led when')
-        led = b.js('[...document.querySelectorAll("[aria-label=\\"Who led when\\"] tbody '
-                   'td:nth-child(2)")].map(x => x.innerText)')
-        self.assertEqual([name.split('-')[2] for name in led[:2]], ['b', 'a'])
-        self.assertEqual(b.text('#live'), 'live')
+        b.wait('[...document.querySelectorAll("[aria-label=\\"Who led when\\"] tbody '
+               'td:nth-child(2)")].map(x => x.innerText.split("-")[2]).join().startsWith("b,a")')
+        b.wait_text('live', '#live')
         world.enqueue('after')
         b.wait('document.querySelector(".strip .cell") !== null')
         b.go('#/')

@@ -4,6 +4,7 @@ restarted; blocks are made one by one. That everything ended once is told by @po
 the harness's own reading of the chain."""
 import collections
 import json
+import time
 import unittest
 
 from harness import invariants, proc
@@ -91,11 +92,24 @@ class Faults(unittest.TestCase):
         """Makes blocks, each when the relay had the time to act upon the one before."""
         for _ in range(BLOCKS_MAX):
             make()
-            try:
-                return proc.wait_for(what, condition, 0.5)
-            except TimeoutError:
-                continue
+            got = self.acted(condition)
+            if got:
+                return got
         raise TimeoutError(f'{what}: not within {BLOCKS_MAX} blocks\n{self.tail()}')
+
+    def acted(self, condition):
+        """What condition() gives in the end: the relay has the head, and for half a second neither
+        the pool nor its records have changed."""
+        head, seen, since = int(self.chain.rpc('chain_getHeader')['number'], 16), None, 0.0
+
+        def still():
+            nonlocal seen, since
+            now = self.pool(), self.states(), len(self.attempts())
+            if now != seen or self.relay.status()['node']['best'] < head:
+                seen, since = now, time.monotonic()
+            return condition() or time.monotonic() - since > 0.5
+        self.wait('the relay to be done with a block', still)
+        return condition()
 
     def rows(self, columns, table):
         return self.pg.query(f'SELECT {columns} FROM txrelay.{table} JOIN txrelay.accounts a '

@@ -98,7 +98,7 @@ class Leadership(unittest.TestCase):
             load.wait(20)
         self.assertIn('leader.lost', leader.text())
         self.assertGreater(world.epoch(), epoch)
-        out = links.sent.after(moment)
+        out = world.sent_as_it_was(leader, links, moment)
         self.assertLessEqual(len(out), 1, 'at most what was past the gate already')
         self.assertTrue(all(world.stored(raw) for raw in out), 'only what is on record')
         figures = world.settle()

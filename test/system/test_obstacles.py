@@ -342,13 +342,13 @@ class Obstacles(unittest.TestCase):
             with self.subTest(cause):
                 two.wait_log(f'relay.blocked .*code=database .*{causes[cause]}')
                 text = 'it has no database: .*' + causes[cause]
-                proc.wait_for('the status to say so', lambda: re.match(text, two.control(
+                proc.wait_for('the status to say so', lambda: re.search(text, two.control(
                     {'cmd': 'status'})['obstacle_text']))
                 self.assertEqual(two.control({'cmd': 'status'})['obstacle'], 'database')
                 self.assertIn('txrelay_relay_blocked_seconds{reason="database"} ',
                               self.metrics(two))
                 text = 'the database is not reachable: .+' + causes[cause]
-                proc.wait_for('its health to say so', lambda: re.match(text, two.control(
+                proc.wait_for('its health to say so', lambda: re.search(text, two.control(
                     {'cmd': 'health'})['text']))
         self.sql('ALTER ROLE "full" CONNECTION LIMIT -1; ALTER ROLE shut LOGIN; ALTER ROLE renamed '
                  'RENAME TO gone')

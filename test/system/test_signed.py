@@ -176,7 +176,8 @@ class Signed(unittest.TestCase):
         world.chain.rpc('dev_upgrade', {})
         world.chain.rpc('dev_set', {'block_ms': 100})
         row = self.end(world, tx)
-        self.assertEqual(row['outcome'], 'expired')
+        self.assertEqual(row['outcome'], 'failed')  # before its era is over
+        self.assertIn('it was signed elsewhere for runtime spec version', row['error'])
         self.assertEqual(self.attempts(world, tx), [signed.raw])
         after = self.enqueue(world, world.signer.extrinsic(0, remark('new runtime')))
         self.assertEqual(self.end(world, after)['outcome'], 'ok')

@@ -332,16 +332,6 @@ uint64_t manager__presigned_rows(struct manager *m, const struct manager_event *
 
 /* ---- no other bytes ---- */
 
-bool manager_wants_runtime(const struct manager *m)
-{
-    const struct row *row;
-    for (uint64_t at = 0; m->line.presigned_rows && (row = line_first(&m->line, SET_LIVE, at));
-         at = row->nonce + 1)
-        if (manager__presigned(row) && row->spec_version < m->chain.spec_version)
-            return true;
-    return false;
-}
-
 /* A former version of the runtime never comes back. That the best block, or what a node says of
  * itself, is under a later one proves nothing for the final blocks that are not read yet: one of
  * these may hold the bytes. A lower version is no change: the node begins anew, or lags. */

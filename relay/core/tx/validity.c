@@ -114,3 +114,13 @@ bool manager__dead(const struct manager *m, const struct row *row)
 {
     return PLANTED(LIFE_EARLY) || !manager__live(m, row);
 }
+
+bool manager_wants_runtime(const struct manager *m)
+{
+    const struct row *row;
+    for (uint64_t at = 0; m->line.presigned_rows && (row = line_first(&m->line, SET_LIVE, at));
+         at = row->nonce + 1)
+        if (manager__presigned(row) && row->spec_version < m->chain.spec_version)
+            return true;
+    return false;
+}
