@@ -47,6 +47,20 @@ size_t host_split(const char **host, size_t len, const char **ret_port)
     return (size_t)(colon - *host);
 }
 
+bool host_port(const char *text, size_t len, uint16_t *ret_port)
+{
+    unsigned value = 0;
+    if (len == 0 || len > 5)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        value = value * 10 + (unsigned)(text[i] - '0');
+    }
+    *ret_port = (uint16_t)value;
+    return value >= 1 && value <= 65535;
+}
+
 const char *host_of_url(const char *url, size_t *ret_len)
 {
     const char *scheme = strstr(url, "://"), *host = scheme ? scheme + 3 : url, *port;

@@ -1,6 +1,5 @@
 /* txrelay check: each address at which a relay listens. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"

@@ -5,20 +5,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/check.h"
+#include "base/host.h"
 #include "loop/peer.h"
-
-static bool begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
 
 static int listens(const char *key, char **address, struct err *err)
 {
     struct err why = {0};
     if (!*address)
         return 0;
-    if (!begins(*address, "tcp:") && !begins(*address, "unix:")) {
+    if (strncmp(*address, "tcp:", 4) != 0 && strncmp(*address, "unix:", 5) != 0) {
         char *bare = *address;
         *address = xasprintf("tcp:%s", bare);
         free(bare);
@@ -28,27 +23,23 @@ static int listens(const char *key, char **address, struct err *err)
     return err_set(err, ERR_CONFIG, "%s: %s", key, why.text);
 }
 
-/* A name of a machine, or its number; one with colons is in brackets. */
-static bool is_host(const char *text, size_t len)
+/* HOST[:PORT], with a name of a machine or its number. */
+static bool is_host(const char *text, const char **ret_port)
 {
-    bool number = len > 2 && text[0] == '[' && text[len - 1] == ']';
-    for (size_t i = number; i < len - number; i++)
-        if (!isalnum((unsigned char)text[i]) && !strchr(number ? ":.%" : ".-_", text[i]))
+    const char *host = text;
+    size_t len = host_split(&host, strlen(text), ret_port);
+    const char *marks = host == text ? ".-_" : ":.%"; /* a number in brackets */
+    for (size_t i = 0; i < len; i++)
+        if (!isalnum((unsigned char)host[i]) && !strchr(marks, host[i]))
             return false;
-    return len > 0 && len < 256;
-}
-
-static bool is_port(const char *text)
-{
-    size_t digits = strspn(text, "0123456789");
-    unsigned long port = strtoul(text, NULL, 10);
-    return digits && digits < 6 && !text[digits] && port > 0 && port < 65536;
+    return len > 0 && len + 2 * (size_t)(host - text) < 256;
 }
 
 static int reached_by(const char *key, const char *address, struct err *err)
 {
-    const char *colon = address ? strrchr(address, ':') : NULL;
-    if (!address || (colon && is_host(address, (size_t)(colon - address)) && is_port(colon + 1)))
+    const char *port = NULL;
+    uint16_t number;
+    if (!address || (is_host(address, &port) && port && host_port(port, strlen(port), &number)))
         return 0;
     return err_set(err, ERR_CONFIG,
                    "%s: '%.80s' is not HOST:PORT (a name or a number; [NUMBER]:PORT where it has "
@@ -67,7 +58,7 @@ static int targets(const struct config_sites *s, struct err *err)
 
 int config__addresses(struct config_file *f, struct err *err)
 {
-    const char *host = f->http.host;
+    const char *host = f->http.host, *port = NULL;
     if (listens("control", &f->control, err) || listens("metrics", &f->metrics, err) ||
         listens("feeds.listen", &f->feeds.listen, err) ||
         listens("http.listen", &f->http.listen, err) ||
@@ -75,7 +66,7 @@ int config__addresses(struct config_file *f, struct err *err)
         reached_by("feeds.address", f->feeds.address, err) ||
         reached_by("sites.address", f->sites.address, err) || targets(&f->sites, err))
         return err->code;
-    if (host && !is_host(host, strlen(host)))
+    if (host && (!is_host(host, &port) || port))
         return err_set(
             err, ERR_CONFIG,
             "http.host: '%.80s' is not the name or the number of a machine, without a port", host);

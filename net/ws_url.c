@@ -24,20 +24,6 @@ static int refuse(struct err *err, const struct source *source, const char *why)
     return ERR_CONFIG;
 }
 
-static bool port_parse(const char *text, size_t len, uint16_t *ret_port)
-{
-    unsigned value = 0;
-    if (len == 0 || len > 5)
-        return false;
-    for (size_t i = 0; i < len; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return false;
-        value = value * 10 + (unsigned)(text[i] - '0');
-    }
-    *ret_port = (uint16_t)value;
-    return value >= 1 && value <= 65535;
-}
-
 static int hex_digit(char c)
 {
     const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c | 0x20) : NULL;
@@ -110,7 +96,7 @@ int ws__url_parse(const char *text, const char *peer, struct ws_url *ret_url, st
     if (host_len == 0 || host_len > HOST_MAX)
         return refuse(err, &source, "has no usable host");
     url.port = url.tls ? 443 : 80;
-    if (port && !port_parse(port, (size_t)(rest + authority - port), &url.port))
+    if (port && !host_port(port, (size_t)(rest + authority - port), &url.port))
         return refuse(err, &source, "has no usable port");
     if (at && !(url.credentials = credentials_of(user, (size_t)(at - user))))
         return refuse(err, &source, "has no usable user and password");

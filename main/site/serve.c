@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "chain/keys/keys.h"
-#include "loop/peer.h"
 #include "site/reach.h"
 
 enum { NAME_MAX_LENGTH = 64 };
@@ -103,7 +102,7 @@ static int check_file(const struct config_file *f, struct err *err)
     for (uint32_t i = 0; i < c->peers_count; i++)
         if (check_name(c->peers[i].name, err))
             return err->code;
-    return loop_address_check(c->listen, err);
+    return 0;
 }
 
 /* *s: site_serve_done in any case. */

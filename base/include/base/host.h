@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* "localhost", an IPv4 address in 127.0.0.0/8, or ::1 with or without brackets; `len` bytes. */
 bool host_is_loopback(const char *host, size_t len);
@@ -13,6 +14,8 @@ bool host_is_loopback(const char *host, size_t len);
 /* The host in the `len` bytes HOST[:PORT]: returns its length and moves *host behind the bracket of
  * an IPv6 address. 0: not a host. *ret_port: where the port starts; NULL: there is none. */
 size_t host_split(const char **host, size_t len, const char **ret_port);
+/* A port in `len` bytes: digits alone, 1..65535. */
+bool host_port(const char *text, size_t len, uint16_t *ret_port);
 
 /* The host of SCHEME://HOST[:PORT][/...], in its text: brackets of an IPv6 address left out.
  * Length 0: there is none. */
