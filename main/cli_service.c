@@ -252,18 +252,20 @@ static int load_values(const struct config_file *f, struct service_config *ret, 
     return rc;
 }
 
-int cli_service_config(const struct config *c, struct service_config *ret, struct err *err)
-{
-    if (load_values(c->file, ret, err) || load_accounts(c->file, ret, err)) {
-        cli_service_config_done(ret);
-        return err->code;
-    }
-    return 0;
-}
-
 int cli_service_values(const struct config *c, struct service_config *ret, struct err *err)
 {
     int rc = load_values(c->file, ret, err);
+    if (rc)
+        cli_service_config_done(ret);
+    return rc;
+}
+
+int cli_service_config(const struct config *c, struct service_config *ret, struct err *err)
+{
+    int rc = cli_service_values(c, ret, err);
+    if (rc)
+        return rc;
+    rc = load_accounts(c->file, ret, err);
     if (rc)
         cli_service_config_done(ret);
     return rc;

@@ -139,6 +139,19 @@ static int would_start(const struct config *next, struct err *err)
     return rc;
 }
 
+/* *next is loaded and could be started with; else nothing of it is left. */
+static int load_next(struct running *r, struct config *next, struct err *err)
+{
+    if (config_load(r->flags, next, err))
+        return err->code;
+    if (would_start(next, err)) {
+        config_use_log(r->latest.file ? r->latest.file : r->config->file);
+        config_done(next);
+        return err->code;
+    }
+    return 0;
+}
+
 static void take(struct running *r, const struct config *next)
 {
     log_info("config.reloaded", "file=%s log_level=%s", next->path ? next->path : "",
@@ -158,12 +171,8 @@ static void reload(struct running *r)
     struct config next;
     struct err err = {0};
     supervisor_reloading(r->supervisor);
-    if (config_load(r->flags, &next, &err)) {
+    if (load_next(r, &next, &err)) {
         log_error("config.reload_failed", "code=%s text=\"%s\"", err_name(err.code), err.text);
-    } else if (would_start(&next, &err)) {
-        config_use_log(r->latest.file ? r->latest.file : r->config->file);
-        log_error("config.reload_failed", "code=%s text=\"%s\"", err_name(err.code), err.text);
-        config_done(&next);
     } else {
         take(r, &next);
         config_done(&r->latest);
