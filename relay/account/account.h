@@ -141,6 +141,13 @@ void account_send(struct account_send *t, const uint8_t *bytes, size_t len,
                                     const uint8_t *block_hash),
                   void (*on_lost)(struct node_submit *s));
 
+/* account_submit.c: the node's error and its data as one text; "": the call succeeded. */
+enum {
+    ACCOUNT_SAID =
+        sizeof(((struct rpc_call *)0)->err.text) + sizeof(((struct rpc_call *)0)->rpc_data) + 4
+};
+void account_said(const struct rpc_call *call, char ret_text[ACCOUNT_SAID]);
+
 /* account_submit.c: effects that go to the node */
 void account_submit(struct account *a, const struct manager_effect *fx);
 void account_unwatch(struct account *a, const uint8_t hash[32]);

@@ -74,18 +74,24 @@ static void sent(struct account_send *s)
 #endif
 }
 
+void account_said(const struct rpc_call *call, char ret_text[ACCOUNT_SAID])
+{
+    ret_text[0] = 0;
+    if (call->err.code)
+        snprintf(ret_text, ACCOUNT_SAID, "%s%s%s", call->err.text, call->rpc_data[0] ? ": " : "",
+                 call->rpc_data);
+}
+
 static void on_reply(struct node_submit *s)
 {
     struct submit *t = CONTAINER_OF(s, struct submit, send.node);
     struct account *a = t->send.account;
     const struct rpc_call *call = &s->sub.call;
-    char text[sizeof(call->err.text) + sizeof(call->rpc_data) + 4] = "";
+    char text[ACCOUNT_SAID];
     FAILPOINT("after_reply");
     service_submitted(a->service, s);
     t->replied = true;
-    if (call->err.code)
-        snprintf(text, sizeof(text), "%s%s%s", call->err.text, call->rpc_data[0] ? ": " : "",
-                 call->rpc_data);
+    account_said(call, text);
     uint8_t hash[32];
     memcpy(hash, t->hash, 32);
     struct manager_event ev = {.type = MANAGER_EV_SUBMIT_REPLY,

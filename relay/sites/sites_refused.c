@@ -116,10 +116,8 @@ static void note(struct site_host *h, uint64_t nonce, const uint8_t hash[SITE_HA
 void sites_answered(struct site_host *h, uint64_t nonce, const uint8_t hash[SITE_HASH_BYTES],
                     const struct rpc_call *call)
 {
-    char said[sizeof(call->err.text) + sizeof(call->rpc_data) + 4] = "", text[TEXT_SIZE];
-    if (call->err.code)
-        snprintf(said, sizeof(said), "%s%s%s", call->err.text, call->rpc_data[0] ? ": " : "",
-                 call->rpc_data);
+    char said[ACCOUNT_SAID], text[TEXT_SIZE];
+    account_said(call, said);
     enum refusal means = answer_of(call->err.code, call->rpc_code, said)->means;
     if (means == REFUSAL_NONE || means == REFUSAL_POOLED)
         sites_taken(h, nonce);
