@@ -179,8 +179,7 @@ class Real(unittest.TestCase):
 
     def reached(self, name, follower, want):
         def events():
-            return [json.loads(line) for line in follower.text().split('\n')[:-1]
-                    if line.startswith('{')]
+            return proc.json_lines(follower.text())
 
         def ends():
             return {e['id']: e['outcome'] for e in events() if e.get('type') == 'end'}

@@ -269,9 +269,8 @@ class CaseWorld(World):
         return [r['state'] for r in self.heard() if r.get('id') == tx and r.get('state')]
 
     def heard(self):
-        """What the follower has printed; of its last line there may be a part."""
-        return [json.loads(line) for line in self.tail.text().split('\n')[:-1]
-                if line.startswith('{')]
+        """What the follower has printed."""
+        return proc.json_lines(self.tail.text())
 
     def follower_differs(self):
         """Ids whose last state at the follower is not the table's (I8)."""

@@ -1,6 +1,7 @@
 """Processes and directories of one run. Everything that was started is stopped at exit, by any
 signal."""
 import atexit
+import json
 import os
 import shutil
 import signal
@@ -66,6 +67,11 @@ def wait_for(what, condition, seconds=60.0, every=0.04):
         if time.monotonic() > deadline:
             raise TimeoutError(f'{what}: not within {seconds} s')
         time.sleep(every)
+
+
+def json_lines(text):
+    """The objects that a program has printed, one a line. Of its last line there may be a part."""
+    return [json.loads(line) for line in text.split('\n')[:-1] if line.startswith('{')]
 
 
 class Process:

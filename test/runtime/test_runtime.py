@@ -298,9 +298,8 @@ class RealRuntime(unittest.TestCase):
 
     def tail_lines(self):
         with open(f'{self.dir}/tail.json') as file:
-            rows = [json.loads(line) for line in file.read().split('\n')[:-1]
-                    if line.startswith('{')]
-            return [row for row in rows if row['event'] not in ('live', 'stale')]
+            return [row for row in proc.json_lines(file.read())
+                    if row['event'] not in ('live', 'stale')]
 
     def check_tail(self):
         """One follower ran through all of it: what it printed last about each transaction is the

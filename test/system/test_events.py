@@ -237,9 +237,7 @@ class EventsTest(unittest.TestCase):
             for process in (lines, people):
                 self.addCleanup(process.kill)
                 proc.wait_for('live', lambda p=process: 'tail.live' in p.text(), 30)
-            ended = lambda: [e['id'] for e in map(json.loads,
-                                                  (line for line in lines.text().split('\n')[:-1]
-                                                   if line.startswith('{')))
+            ended = lambda: [e['id'] for e in proc.json_lines(lines.text())
                              if e['event'] == 'finished']
             mine = [world.enqueue('one')]
             proc.wait_for('its end', lambda: ended() == [before, *mine], 60)

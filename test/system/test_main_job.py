@@ -29,9 +29,8 @@ class MainJob(unittest.TestCase):
                 world.chain.rpc('dev_newBlock', {'count': 1})
             world.settle()
             def states():
-                rows = map(json.loads, (line for line in tail.text().split('\n')[:-1]
-                                        if line.startswith('{')))
-                return [r['state'] for r in rows if r.get('id') == tx and r.get('state')]
+                return [r['state'] for r in proc.json_lines(tail.text())
+                        if r.get('id') == tx and r.get('state')]
             proc.wait_for('the reader to see it final', lambda: states()[-1:] == ['finalized'])
             self.assertIn('signed', states())
             self.assertEqual(len(world.submitted()), 1, 'one set of bytes only')

@@ -1,6 +1,5 @@
 """The data moves to another server: dumped and restored, copied without its sequences; and the
 connections that a relay opens. The clock that goes back: test/schema/test_moves.py."""
-import json
 import os
 import signal
 import subprocess
@@ -98,10 +97,7 @@ class Moves(unittest.TestCase):
             world.settle()
 
     def ends(self, reader):
-        return {e['id'] for e in map(json.loads,
-                                     (line for line in reader.text().split('\n')[:-1]
-                                      if line.startswith('{')))
-                if e.get('outcome') == 'ok'}
+        return {e['id'] for e in proc.json_lines(reader.text()) if e.get('outcome') == 'ok'}
 
     def test_a_server_whose_clock_is_behind(self):
         """All of the data is from a server whose clock was 120 s and then 600 s ahead of this
@@ -119,9 +115,8 @@ class Moves(unittest.TestCase):
                 world.settle()
                 # by a scan, once a minute
                 proc.wait_for('its end', lambda c=connected, tx=first: tx in self.ends(c), 180)
-                position = [json.loads(line)['position']
-                            for line in connected.text().split('\n')[:-1]
-                            if '"outcome":"ok"' in line][-1]
+                position = [e['position'] for e in proc.json_lines(connected.text())
+                            if e.get('outcome') == 'ok'][-1]
                 later = [world.enqueue(f'after the step {ahead} {i}') for i in range(3)]
                 world.settle()
                 away = self.tail(world, 'away', '--since', str(position))

@@ -1,7 +1,6 @@
 """Role and database have every setting at its worst, and everything works (the settings one by
 one: test/schema/test_sessions.py)."""
 import importlib.util
-import json
 import os
 import threading
 import time
@@ -21,9 +20,9 @@ TIMES = {'statement_timeout', 'transaction_timeout', 'lock_timeout', 'idle_sessi
          'idle_in_transaction_session_timeout'}
 
 
-# Settings that are texts, as an administrator may have them. role: a login that has its rights by
-# another role. What loads libraries (a server that lacks one lets nobody in) and what only
-# developers of the server set is left out.
+# Settings that are texts, as an administrator may set them. role: a login that has its rights
+# through another role. None: left out, because the setting loads libraries (a server that lacks one
+# refuses every session) or is for developers of the server.
 TEXTS = {
     'application_name': 'not\'\'s "ours"', 'createrole_self_grant': 'set, inherit',
     'default_table_access_method': 'another_heap', 'default_tablespace': 'another_place',
@@ -119,14 +118,27 @@ class Sessions(unittest.TestCase):
             proc.wait_for('the reader to have every end',
                           lambda: sum('"outcome":"ok"' in line for line in tail.text().splitlines())
                           >= len(world.committed))
-            ends = [json.loads(line) for line in tail.text().split('\n')[:-1]
-                    if line.startswith('{') and '"outcome":"ok"' in line]
-            self.assertEqual({e['id'] for e in ends}, set(world.committed.values()))
+            ends = {e['id'] for e in proc.json_lines(tail.text()) if e.get('outcome') == 'ok'}
+            self.assertEqual(ends, set(world.committed.values()))
             for relay in world.relays:
                 for word in ('election.renewal_failed', 'retention.failed',
                              'code=DB_SERIALIZATION'):
                     self.assertNotIn(word, relay.text())
             self.assertNotIn('stale', tail.text())
+
+    def main_job(self, world, role):
+        """A relay, retention and commands in sessions of this role."""
+        dsn = world.pg.dsn_of(world.pg.database, role)
+        relay = world.relay('one', dsn=dsn, extra='retention:\n  interval_ms: 200\n')
+        world.wait_leader(relay)
+        call = remark(f'by {role}')
+        tx = int(cli('enqueue', 'alice', '0x' + call.hex(), '--database', dsn).stdout)
+        world.committed[call] = tx
+        self.assertEqual(cli('wait', str(tx), '--for', 'finalized', '--timeout', '60',
+                             '--database', dsn).returncode, 0)
+        world.settle()
+        for word in ('election.renewal_failed', 'retention.failed', 'store.refused', 'stale'):
+            self.assertNotIn(word, relay.text())
 
     def test_settings_that_no_list_has(self):
         """Every other one that a role may have, at its least and at its most: nothing of ours
@@ -156,16 +168,7 @@ class Sessions(unittest.TestCase):
                             count += 1
                 root.close()
                 self.assertGreater(count, 50)
-                dsn = world.pg.dsn_of(world.pg.database, 'extreme')
-                relay = world.relay('one', dsn=dsn, extra='retention:\n  interval_ms: 200\n')
-                world.wait_leader(relay)
-                tx = world.enqueue('in a session of extremes')
-                self.assertEqual(cli('wait', str(tx), '--for', 'finalized', '--timeout', '60',
-                                     '--database', dsn).returncode, 0)
-                world.settle()
-                for word in ('election.renewal_failed', 'retention.failed', 'store.refused',
-                             'stale'):
-                    self.assertNotIn(word, relay.text())
+                self.main_job(world, 'extreme')
 
     def test_settings_that_are_texts(self):
         with World('--block-ms', '300') as world:
@@ -188,17 +191,7 @@ class Sessions(unittest.TestCase):
                     if TEXTS[name] is not None:
                         cur.execute(f"ALTER ROLE wordy SET {name} = '{TEXTS[name]}'")
             root.close()
-            dsn = world.pg.dsn_of(world.pg.database, 'wordy')
-            relay = world.relay('one', dsn=dsn, extra='retention:\n  interval_ms: 200\n')
-            world.wait_leader(relay)
-            tx = int(cli('enqueue', 'alice', '0x' + remark('by a team').hex(), '--database',
-                         dsn).stdout)
-            world.committed[remark('by a team')] = tx
-            self.assertEqual(cli('wait', str(tx), '--for', 'finalized', '--timeout', '60',
-                                 '--database', dsn).returncode, 0)
-            world.settle()
-            for word in ('election.renewal_failed', 'retention.failed', 'store.refused', 'stale'):
-                self.assertNotIn(word, relay.text())
+            self.main_job(world, 'wordy')
 
     def test_check_names_what_a_pooler_keeps_from_the_relay(self):
         with World() as world:

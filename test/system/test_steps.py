@@ -1,5 +1,4 @@
 """The log tells each step of each transaction, at the level that log_transactions names."""
-import json
 import os
 import re
 import unittest
@@ -26,8 +25,7 @@ def steps(relay, tx):
 
 def told(text, tx, member='event'):
     """What each line of a reader about a transaction has for this member."""
-    lines = [json.loads(line) for line in text.split('\n')[:-1] if line.startswith('{')]
-    return [line.get(member) for line in lines if line.get('id') == tx]
+    return [line.get(member) for line in proc.json_lines(text) if line.get('id') == tx]
 
 
 class Steps(unittest.TestCase):
