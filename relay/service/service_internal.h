@@ -88,7 +88,7 @@ void service_guests_metrics(const struct service *s, struct buf *out);
 void service_sites_lead(struct account *a, int64_t epoch); /* 0: not any more */
 void service_sites_head(struct service *s, bool up); /* a new best block; up: the node is back */
 void service_sites_block(struct account *a, const struct node_block *b);
-void service_sites_seen(struct account *a, const struct node_block *b); /* another relay leads */
+void service_sites_seen(struct account *a, const struct node_block *b); /* at a follower too */
 void service_sites_poll(struct account *a, const struct poll_effect *fx);
 bool service_sites_knows(const struct account *a, const uint8_t hash[32]);
 bool service_sites_must_verify(const struct account *a, const uint8_t hash[32], uint64_t nonce);

@@ -148,7 +148,7 @@ void store_pg__locks_init(struct store_pg *s);
 bool store_pg__lock_held(const struct store_pg *s,
                          int64_t lock_key);    /* an account's, by this session */
 void store_pg__locks_lost(struct store_pg *s); /* the control session is gone, and they with it */
-/* closing: what waits for its turn ends with ERR_CANCELED */
+/* The store closes: requests that wait for their turn end with ERR_CANCELED. */
 void store_pg__locks_cancel(struct store_pg *s);
 
 /* ---- pg_lead_claim.c ---- */

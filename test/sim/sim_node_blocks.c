@@ -100,7 +100,8 @@ static bool collect(struct node *n, const struct slot *s, struct content *c)
     return good && (!s->forged || add(n, s, c, s->forged, s->wanted_forged));
 }
 
-/* The state of its parent tells it, to an owner who asks. Block 0 has none. */
+/* A node reads it from the state of the block's parent, for an owner who asks. Block 0 has no
+ * parent. */
 static uint32_t runtime_of_block(const struct node *n, const struct slot *s, bool pruned)
 {
     const struct world *w = n->w;

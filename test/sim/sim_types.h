@@ -430,11 +430,11 @@ struct policy {
 struct plan {
     uint32_t features; /* bits by enum feature */
     struct policy policy[ACCOUNTS];
-    bool flat;           /* priority is the tip alone */
-    uint32_t block_txs;  /* of which a block has room */
-    uint32_t pool_limit; /* of a node, once all is mended */
-    /* price_us: the price of room in a block that stays for so long after all is mended */
-    uint64_t last_min_tip, price_us;
+    bool flat;                       /* priority is the tip alone */
+    uint32_t block_txs;              /* of which a block has room */
+    uint32_t pool_limit;             /* of a node, once all is mended */
+    uint64_t last_min_tip, price_us; /* a block's room keeps this price for price_us after all is
+                                        mended */
     int relays, accounts, nodes, followers;
     bool use_lock, fat, deterministic, foreign, lossy;
     uint32_t answer_percent; /* of submissions that are answered by the table (sim_answer.c) */

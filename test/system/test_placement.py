@@ -137,7 +137,7 @@ class Placement(unittest.TestCase):
             for _ in range(4):
                 proc.wait_for('members', lambda: all((r.status() or {}).get('members') == 5
                                                      for r in relays), 60)
-                # the one that was thawed may not know yet that it leads no more
+                # the thawed relay may not know yet that it has lost its lead
                 leader, = proc.wait_for('one leader', lambda: (
                     lambda found: len(found) == 1 and found)([r for r in relays
                                                               if r.leads('a1')]))

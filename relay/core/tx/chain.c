@@ -103,7 +103,7 @@ void manager__best(struct manager *m, const struct manager_event *ev)
 {
     m->chain.best = ev->best.number;
     hear_of(m, ev->best.best_known);
-    /* One that was behind has come up, and none of the blocks that are read tells it. */
+    /* A node that was behind has caught up, and the manager reads no block that would tell it. */
     if (m->phase <= MANAGER_CHAIN_WAIT && ev->best.finalized > m->chain.finalized)
         m->chain.finalized = ev->best.finalized;
     drop_invented(m, ev->best.finalized);

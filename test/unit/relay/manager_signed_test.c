@@ -627,7 +627,7 @@ static void runtime_changed(void **state)
     probe(s, 5, 0);
     blocks_to(s, 102 + 200, 5);
     none(s, MANAGER_FX_STORE_FINISH);
-    s->block_spec = 0; /* nobody can tell */
+    s->block_spec = 0; /* no endpoint tells it */
     finalized(s, 5, 0, NULL);
     none(s, MANAGER_FX_STORE_FINISH);
     s->block_spec = SPEC + 1;
@@ -654,8 +654,8 @@ static void lower_runtime_is_no_change(void **state)
     script_free(s);
 }
 
-/* A block that nobody has may hold the bytes, whatever runtime a later one is under: the nonce
- * behind it tells. */
+/* A block that no endpoint has may hold the bytes, although a later block is under a new runtime.
+ * The account's nonce at that later block tells. */
 static void runtime_changed_behind_an_unread_block(void **state)
 {
     (void)state;

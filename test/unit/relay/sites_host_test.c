@@ -137,7 +137,7 @@ static void a_follower_has_the_anchors_of_eras(void **state)
     assert_false(sites_anchor(&host, READ + 1, hash));
     const uint64_t next = 5;
     host.phase = HOST_LED;
-    sites_chain_loaded(&host, READ, &next); /* it goes on where it is */
+    sites_chain_loaded(&host, READ, &next); /* no block is read again */
     assert_non_null(strstr(did, "follow1001 "));
     played.connected = false;
     host.phase = HOST_AWAY;

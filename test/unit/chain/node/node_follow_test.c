@@ -884,8 +884,8 @@ static void keep_runtime(struct node_rig *rig, const struct node_block *block)
     executed_by[block->head.number] = block->spec_version;
 }
 
-/* Blocks without anything that is wanted: which runtime executed them is asked for an owner who
- * wants it, and for no other. Where the state before a block is pruned, nobody knows. */
+/* The owner wants nothing that these blocks hold. The node asks which runtime executed them only if
+ * the owner wants to know it. It cannot tell where the state before a block is pruned. */
 static void runtime_of_empty_blocks(void **state)
 {
     (void)state;

@@ -80,7 +80,8 @@ static bool is_told(void *arg)
     return rig->best && node_info(rig->node)->finalized_number == HEAD;
 }
 
-/* Nobody follows, and no best head comes: an owner that waits for a final height hears of it. */
+/* The owner follows no blocks, and no best head comes: the node tells it of a new final head all
+ * the same. */
 static void final_head_alone_is_told(void **state)
 {
     (void)state;

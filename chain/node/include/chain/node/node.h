@@ -70,8 +70,8 @@ struct node_block {
      * whatever it held is not known. */
     bool unread;
     int64_t time_ms; /* from its Timestamp inherent; -1: it has none */
-    /* Of the runtime that executed it: no extrinsic of a former one is in a later block. 0: not
-     * known, or nobody wanted to know it. */
+    /* Of the runtime that executed it: no later block holds an extrinsic of a former one. 0: the
+     * state that tells it is gone, or the owner did not ask. */
     uint32_t spec_version;
     uint32_t extrinsic_count;
     const struct node_included *included;
@@ -129,8 +129,8 @@ struct node_config {
     /* Should this watched account's nonce and balance be read at the present block? If not they are
      * reported as not known. NULL: always read them. */
     bool (*wants_account)(void *arg, size_t index);
-    /* Does the owner want to know which runtime executed the next blocks? A question more for each
-     * of them. NULL: no. */
+    /* Does the owner want to know which runtime executed the next blocks? Each of them takes one
+     * more question then. NULL: no. */
     bool (*wants_runtime)(void *arg);
     /* May something follow from the nonce of this watched account at the block that cannot be taken
      * back? TX_TWICE: the endpoint is asked once more before the block is reported. TX_DOUBTED: it
